@@ -1,0 +1,110 @@
+//! What a store is told when it starts: plain data, validated by whoever read it.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+/// Everything that can be chosen about one store process.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The member's name as clients see it.
+    pub name: String,
+    /// Where clients are served: gRPC, JSON and HTTP together.
+    pub client_listeners: Vec<Listener>,
+    /// Where only HTTP (health, metrics, JSON) is served; empty if it shares the client listeners.
+    pub http_listeners: Vec<Listener>,
+    /// Where only metrics and health are served, beside the client listeners.
+    pub metrics_listeners: Vec<Listener>,
+    /// What the member list tells clients to connect to.
+    pub advertise_client_urls: Vec<String>,
+    /// What the member list names as peer address. Nothing listens there with one member.
+    pub advertise_peer_urls: Vec<String>,
+    pub limits: Limits,
+    pub auto_compaction: AutoCompaction,
+    /// How often a watch that asked for it hears of progress while idle.
+    pub watch_progress_interval: Duration,
+    pub auth_token: AuthToken,
+    /// Work factor of password hashes.
+    pub bcrypt_cost: u32,
+    /// Bytes of key-values kept in memory for reading.
+    pub cache_bytes: u64,
+}
+
+/// One place to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    pub address: Address,
+    /// Plain text if absent.
+    pub tls: Option<Tls>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+/// Certificates of a listener, as PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    pub cert_file: PathBuf,
+    pub key_file: PathBuf,
+    /// Client certificates are verified against this if present.
+    pub trusted_ca_file: Option<PathBuf>,
+    /// Whether a client must present a certificate.
+    pub requires_client_cert: bool,
+    /// Common name a client certificate must carry, if any.
+    pub allowed_cn: Option<String>,
+}
+
+/// Bounds on what clients may ask for.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub txn_ops_max: usize,
+    pub request_bytes_max: usize,
+    /// Bytes of data above which writes are refused; 0 means no bound.
+    pub quota_bytes: u64,
+    /// HTTP/2 streams per connection.
+    pub concurrent_streams_max: u32,
+}
+
+/// When history is forgotten without being asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AutoCompaction {
+    Off,
+    /// Keep this much time.
+    Periodic(Duration),
+    /// Keep this many revisions.
+    Revision(i64),
+}
+
+/// What a client gets for its password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthToken {
+    /// Random tokens that end after this time without use.
+    Simple { ttl: Duration },
+    /// Signed tokens that every holder of the public key can check.
+    Jwt(JwtOptions),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JwtOptions {
+    /// As JWT names it: RS256, PS256, ES256, EdDSA, HS256, …
+    pub sign_method: String,
+    pub public_key_file: Option<PathBuf>,
+    /// Without it tokens are checked but not issued.
+    pub private_key_file: Option<PathBuf>,
+    pub ttl: Duration,
+}
+
+// === impl Limits ===
+
+impl Default for Limits {
+    /// etcd's defaults.
+    fn default() -> Self {
+        Self {
+            txn_ops_max: 128,
+            request_bytes_max: 1536 * 1024,
+            quota_bytes: 2 * 1024 * 1024 * 1024,
+            concurrent_streams_max: u32::MAX,
+        }
+    }
+}
