@@ -1,5 +1,13 @@
 //! The code generated from `proto/`, and the only exceptions from the lints that it needs.
 
+#![expect(
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    clippy::map_err_ignore,
+    clippy::too_many_lines,
+    reason = "prost, tonic and pbjson write code without regard to our lints"
+)]
+
 #[expect(unreachable_pub, reason = "generated items are always `pub`")]
 pub(crate) mod mvccpb {
     //! Key-values and events as plain structs, for their JSON form only.

@@ -38,5 +38,5 @@ mod generated;
 pub mod mvccpb;
 pub mod version;
 
-pub use error::{ApiError, Code};
+pub use error::{ApiError, CancelReason, Code};
 pub use generated::{authpb, etcdserverpb, health, v3electionpb, v3lockpb};
