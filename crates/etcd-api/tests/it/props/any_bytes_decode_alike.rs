@@ -82,6 +82,15 @@ proptest! {
         check_event(&[first.encode_to_vec(), second.encode_to_vec()].concat())?;
     }
 
+    /// The tenth byte of a varint has room for one bit, and an eleventh must not come.
+    #[test]
+    fn long_varints(tag in 2..=4_u8, len in 8..=11_usize, last in 0..=3_u8) {
+        let mut encoded = vec![tag << 3];
+        encoded.extend(std::iter::repeat_n(0xff, len - 1));
+        encoded.push(last);
+        check_key_value(&encoded)?;
+    }
+
     #[test]
     fn cut_short(plain in plain::key_value(), cut in any::<prop::sample::Index>()) {
         let encoded = plain.encode_to_vec();
