@@ -1,0 +1,215 @@
+//! Which peers there are: pins, programs, packages. Only data; building is next door.
+
+use std::fmt;
+
+use super::probe::Probe;
+
+/// A peer at one exact version; several peers may share a recipe.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    pub(crate) version: &'static str,
+    /// Folder below `xtask/peers` holding `go.mod` and `go.sum`.
+    pub(super) recipe: &'static str,
+    pub(super) ldflags: &'static str,
+    pub(crate) programs: &'static [Program],
+}
+
+/// One executable of a peer.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    /// The variable that hands the program on, and that replaces it when the user sets it.
+    pub(crate) variable: &'static str,
+    /// A second override, for a program that another version may stand in for.
+    pub(super) stand_in: Option<&'static str>,
+    pub(super) package: &'static str,
+    pub(super) probe: Probe,
+}
+
+/// Kubernetes takes its version from the linker: the server runs without, but calls itself
+/// `v0.0.0-master`, and whatever parses that breaks.
+const KUBERNETES_LDFLAGS: &str = concat!(
+    "-X k8s.io/component-base/version.gitVersion=v1.36.4",
+    " -X k8s.io/component-base/version.gitMajor=1",
+    " -X k8s.io/component-base/version.gitMinor=36",
+    " -X k8s.io/component-base/version.gitTreeState=clean",
+    " -X k8s.io/client-go/pkg/version.gitVersion=v1.36.4",
+    " -X k8s.io/client-go/pkg/version.gitMajor=1",
+    " -X k8s.io/client-go/pkg/version.gitMinor=36",
+    " -X k8s.io/client-go/pkg/version.gitTreeState=clean",
+);
+
+const CATALOGUE: &[Peer] = &[
+    Peer {
+        name: "etcd",
+        version: "3.7.1",
+        recipe: "etcd-3.7.1",
+        ldflags: "",
+        programs: &[
+            Program {
+                name: "etcd",
+                variable: "TEST_ASSET_ETCD",
+                stand_in: None,
+                package: "go.etcd.io/etcd/server/v3",
+                probe: Probe { arguments: &["--version"], answer: "etcd Version: 3.7.1" },
+            },
+            Program {
+                name: "etcdctl",
+                variable: "TEST_ASSET_ETCDCTL",
+                stand_in: None,
+                package: "go.etcd.io/etcd/etcdctl/v3",
+                probe: Probe { arguments: &["version"], answer: "etcdctl version: 3.7.1" },
+            },
+            Program {
+                name: "benchmark",
+                variable: "TEST_ASSET_ETCD_BENCHMARK",
+                stand_in: None,
+                package: "go.etcd.io/etcd/v3/tools/benchmark",
+                probe: BENCHMARK_PROBE,
+            },
+        ],
+    },
+    Peer {
+        name: "etcd",
+        version: "3.6.14",
+        recipe: "etcd-3.6.14",
+        ldflags: "",
+        programs: &[
+            Program {
+                name: "etcd",
+                variable: "TEST_ASSET_ETCD36",
+                stand_in: Some("TEST_ASSET_ETCD"),
+                package: "go.etcd.io/etcd/server/v3",
+                probe: Probe { arguments: &["--version"], answer: "etcd Version: 3.6.14" },
+            },
+            Program {
+                name: "etcdctl",
+                variable: "TEST_ASSET_ETCDCTL36",
+                stand_in: Some("TEST_ASSET_ETCDCTL"),
+                package: "go.etcd.io/etcd/etcdctl/v3",
+                probe: Probe { arguments: &["version"], answer: "etcdctl version: 3.6.14" },
+            },
+            Program {
+                name: "benchmark",
+                variable: "TEST_ASSET_ETCD_BENCHMARK36",
+                stand_in: Some("TEST_ASSET_ETCD_BENCHMARK"),
+                package: "go.etcd.io/etcd/v3/tools/benchmark",
+                probe: BENCHMARK_PROBE,
+            },
+        ],
+    },
+    Peer {
+        name: "kubernetes",
+        version: "1.36.4",
+        recipe: "kubernetes-1.36.4",
+        ldflags: KUBERNETES_LDFLAGS,
+        programs: &[
+            Program {
+                name: "kube-apiserver",
+                variable: "TEST_ASSET_KUBE_APISERVER",
+                stand_in: None,
+                package: "k8s.io/kubernetes/cmd/kube-apiserver",
+                probe: KUBERNETES_PROBE,
+            },
+            Program {
+                name: "kubectl",
+                variable: "TEST_ASSET_KUBECTL",
+                stand_in: None,
+                package: "k8s.io/kubernetes/cmd/kubectl",
+                probe: Probe {
+                    arguments: &["version", "--client"],
+                    answer: "Client Version: v1.36.4",
+                },
+            },
+        ],
+    },
+    // Apart from `kubernetes`, so that suites without controllers do not wait for their build.
+    Peer {
+        name: "kube-control-plane",
+        version: "1.36.4",
+        recipe: "kubernetes-1.36.4",
+        ldflags: KUBERNETES_LDFLAGS,
+        programs: &[
+            Program {
+                name: "kube-scheduler",
+                variable: "TEST_ASSET_KUBE_SCHEDULER",
+                stand_in: None,
+                package: "k8s.io/kubernetes/cmd/kube-scheduler",
+                probe: KUBERNETES_PROBE,
+            },
+            Program {
+                name: "kube-controller-manager",
+                variable: "TEST_ASSET_KUBE_CONTROLLER_MANAGER",
+                stand_in: None,
+                package: "k8s.io/kubernetes/cmd/kube-controller-manager",
+                probe: KUBERNETES_PROBE,
+            },
+        ],
+    },
+    Peer {
+        name: "kwok",
+        version: "0.8.0",
+        recipe: "kwok-0.8.0",
+        ldflags: "",
+        programs: &[Program {
+            name: "kwok",
+            variable: "TEST_ASSET_KWOK",
+            stand_in: None,
+            package: "sigs.k8s.io/kwok/cmd/kwok",
+            probe: Probe { arguments: &["--version"], answer: "kwok version v0.8.0" },
+        }],
+    },
+];
+
+const KUBERNETES_PROBE: Probe = Probe { arguments: &["--version"], answer: "Kubernetes v1.36.4" };
+
+/// etcd's benchmark tool has no version of its own; its recipe's checksums pin it.
+const BENCHMARK_PROBE: Probe = Probe { arguments: &["--help"], answer: "low-level benchmark tool" };
+
+pub(crate) fn catalogue() -> &'static [Peer] {
+    CATALOGUE
+}
+
+// === impl Peer ===
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.name, self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::checkout::Checkout;
+
+    #[test]
+    fn every_program_has_a_variable_of_its_own() {
+        let mut seen = HashSet::new();
+        for program in catalogue().iter().flat_map(|peer| peer.programs) {
+            assert!(seen.insert(program.variable), "{} is taken", program.variable);
+        }
+    }
+
+    #[test]
+    fn every_recipe_is_committed_and_names_its_packages() {
+        let recipes = Checkout::locate().recipes();
+        for peer in catalogue() {
+            let module = std::fs::read_to_string(recipes.join(peer.recipe).join("go.mod")).unwrap();
+            for program in peer.programs {
+                assert!(module.contains(program.package), "{peer}: {}", program.package);
+            }
+        }
+    }
+
+    #[test]
+    fn the_linker_is_told_the_pinned_version() {
+        for peer in catalogue().iter().filter(|peer| peer.recipe.starts_with("kubernetes")) {
+            let told = peer.ldflags.matches(&format!("gitVersion=v{}", peer.version)).count();
+            assert_eq!(told, 2, "{peer}: server and client library each carry the version");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What may stand out of line, and why: the one list of exceptions to the rules.
+
+use super::Finding;
+
+pub(super) struct Exception {
+    pub(super) rule: &'static str,
+    /// A file, or a folder ending with `/`.
+    pub(super) path: &'static str,
+    pub(super) reason: &'static str,
+}
+
+pub(super) const EXCEPTIONS: &[Exception] = &[];
+
+// === impl Exception ===
+
+impl Exception {
+    pub(super) fn covers(&self, path: &str) -> bool {
+        path == self.path || (self.path.ends_with('/') && path.starts_with(self.path))
+    }
+
+    pub(super) fn as_stale(&self) -> Finding {
+        let advice = format!("excepts nothing (\"{}\"); delete the exception", self.reason);
+        Finding::new(self.path, 1, self.rule, advice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_covers_what_lies_below_and_a_file_only_itself() {
+        let exception = |path| Exception { rule: "storage", path, reason: "" };
+        assert!(exception("crates/a/src/").covers("crates/a/src/b/c.rs"));
+        assert!(exception("crates/a/src/b.rs").covers("crates/a/src/b.rs"));
+        assert!(!exception("crates/a/src/b").covers("crates/a/src/b.rs"));
+        assert!(!exception("crates/a/src/").covers("crates/ab/src/c.rs"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Which suites there are, what each needs and how it is run. Only data.
+
+pub(super) struct Suite {
+    pub(super) name: &'static str,
+    pub(super) claim: &'static str,
+    /// Peers by name and version; without one of them the suite cannot run.
+    pub(super) needs: &'static [&'static str],
+    pub(super) action: Action,
+}
+
+pub(super) enum Action {
+    Verify,
+    /// Cargo commands, each of which must succeed before the next is tried.
+    Cargo(&'static [&'static [&'static str]]),
+}
+
+/// In the order they run: what fails fast comes first.
+pub(super) const SUITES: &[Suite] = &[
+    Suite {
+        name: "verify",
+        claim: "formatting, lints, documentation and the rules hold",
+        needs: &[],
+        action: Action::Verify,
+    },
+    Suite {
+        name: "workspace",
+        claim: "every test that needs no peer",
+        needs: &[],
+        action: Action::Cargo(&[&["test", "--workspace", "--locked"]]),
+    },
+    Suite {
+        name: "e2e",
+        claim: "real processes, beside etcd and below kube-apiserver",
+        needs: &["etcd-3.7.1", "etcd-3.6.14", "kubernetes-1.36.4"],
+        action: Action::Cargo(&[
+            // The tests start the program that lies beside their own in cargo's folder.
+            &["build", "--release", "--locked", "--package", "windlass"],
+            &["test", "--release", "--locked", "--package", "e2e", "--features", "peers"],
+        ]),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::peers::catalogue;
+
+    #[test]
+    fn names_are_unique() {
+        let mut seen = HashSet::new();
+        assert!(SUITES.iter().all(|suite| seen.insert(suite.name)));
+    }
+
+    #[test]
+    fn every_need_is_in_the_catalogue() {
+        for need in SUITES.iter().flat_map(|suite| suite.needs) {
+            assert!(catalogue().iter().any(|peer| peer.to_string() == *need), "{need}");
+        }
+    }
+
+    #[test]
+    fn cargo_never_resolves_anew() {
+        for suite in SUITES {
+            if let Action::Cargo(commands) = suite.action {
+                assert!(commands.iter().all(|words| words.contains(&"--locked")), "{}", suite.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The read-only gate: formatting, lints, documentation and the rules. It changes nothing.
+
+use anyhow::Result;
+
+use crate::checkout::Checkout;
+use crate::process::{self, Stopwatch};
+use crate::rules::{Material, RULES};
+
+/// A check that is a cargo command.
+struct Gate {
+    name: &'static str,
+    claim: &'static str,
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+/// One line of the table of results.
+struct Verdict {
+    name: &'static str,
+    claim: &'static str,
+    is_good: bool,
+    detail: String,
+}
+
+const GATES: &[Gate] = &[
+    Gate {
+        name: "format",
+        claim: "the sources are formatted",
+        arguments: &["fmt", "--all", "--check"],
+        environment: &[],
+    },
+    Gate {
+        name: "clippy",
+        claim: "no lint warns",
+        arguments: &[
+            "clippy",
+            "--quiet",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--locked",
+            "--",
+            "-Dwarnings",
+        ],
+        environment: &[],
+    },
+    Gate {
+        name: "rustdoc",
+        claim: "the documentation builds without warnings",
+        arguments: &["doc", "--quiet", "--workspace", "--no-deps", "--all-features", "--locked"],
+        environment: &[("RUSTDOCFLAGS", "-Dwarnings")],
+    },
+];
+
+/// Runs every check, whatever the others say; true when all hold.
+pub(crate) fn run(checkout: &Checkout) -> Result<bool> {
+    let mut verdicts = check_rules(checkout)?;
+    for gate in GATES {
+        verdicts.push(gate.check(checkout)?);
+    }
+    Ok(conclude(&verdicts))
+}
+
+/// Runs what needs no compiler.
+pub(crate) fn run_rules(checkout: &Checkout) -> Result<bool> {
+    Ok(conclude(&check_rules(checkout)?))
+}
+
+fn conclude(verdicts: &[Verdict]) -> bool {
+    println!("\n{}", table(verdicts));
+    verdicts.iter().all(|verdict| verdict.is_good)
+}
+
+fn check_rules(checkout: &Checkout) -> Result<Vec<Verdict>> {
+    let material = Material::load(checkout)?;
+    let verdicts = RULES.iter().map(|rule| {
+        let findings = rule.apply(&material);
+        for finding in &findings {
+            println!("{finding}");
+        }
+        let detail = if findings.is_empty() { String::new() } else { findings.len().to_string() };
+        Verdict { name: rule.name, claim: rule.claim, is_good: findings.is_empty(), detail }
+    });
+    Ok(verdicts.collect())
+}
+
+fn table(verdicts: &[Verdict]) -> String {
+    let lines = verdicts.iter().map(|Verdict { name, claim, is_good, detail }| {
+        let word = if *is_good { "ok" } else { "FAILED" };
+        format!("{word:<8}{name:<17}{claim:<62}{detail}").trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+// === impl Gate ===
+
+impl Gate {
+    fn check(&self, checkout: &Checkout) -> Result<Verdict> {
+        let stopwatch = Stopwatch::start();
+        let mut cargo = checkout.cargo(self.arguments);
+        let is_good = process::run_in_front(cargo.envs(self.environment.iter().copied()))?;
+        let detail = stopwatch.elapsed().to_string();
+        Ok(Verdict { name: self.name, claim: self.claim, is_good, detail })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn the_table_shows_what_failed() {
+        let verdict = |name, claim, is_good, detail: &str| Verdict {
+            name,
+            claim,
+            is_good,
+            detail: detail.to_owned(),
+        };
+        let shown = table(&[
+            verdict("storage", "only journals write", true, ""),
+            verdict("clippy", "no lint warns", false, "12.1 s"),
+        ]);
+        expect![[r#"
+            ok      storage          only journals write
+            FAILED  clippy           no lint warns                                                 12.1 s"#]]
+        .assert_eq(&shown);
+    }
+}
