@@ -1,0 +1,166 @@
+//! The journal in a local folder: a log of pre-zeroed, recycled segments, one sync per batch.
+//!
+//! Every change is written once and found by its offset, which is kept in memory (24 bytes per
+//! change); values are not. Nothing here spawns a thread: the owner calls
+//! [`maintain`](crate::Journal::maintain) from one of its own.
+
+mod create;
+pub mod disk;
+mod folder;
+mod frame;
+mod index;
+mod ledger;
+mod log;
+mod read;
+mod recover;
+mod replay;
+mod segment;
+mod survey;
+mod wire;
+mod writer;
+
+use std::{path::Path, sync::Arc};
+
+use bytes::Bytes;
+use etcd_api::mvccpb::KeyValue;
+use mvcc::{Position, Record, Revision};
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use self::{
+    disk::{Disk, SystemDisk},
+    folder::Folder,
+    log::Log,
+    writer::Writer,
+};
+use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size, error::At};
+
+/// Large enough that rotating is rare, small enough that one rewrite is short.
+pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
+/// Room for the header page and a few frames.
+pub const SEGMENT_BYTES_MIN: u64 = 16 << 10;
+/// Offsets in a segment are 32 bits wide, and the largest batch has to fit beside what is there.
+pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+
+/// How to open an embedded journal.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Size of a segment; kept between [`SEGMENT_BYTES_MIN`] and [`SEGMENT_BYTES_MAX`].
+    pub segment_bytes: u64,
+    /// The name a new journal gets; one that exists keeps its own. Clients must not be able to
+    /// guess it: it tells frames of the log from values that look like frames.
+    pub identity: Uuid,
+    pub disk: Arc<dyn Disk>,
+}
+
+/// A journal in a folder that belongs to it alone.
+#[derive(Debug)]
+pub struct EmbeddedJournal {
+    log: Log,
+    writer: Mutex<Writer>,
+}
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            segment_bytes: SEGMENT_BYTES_DEFAULT,
+            identity: Uuid::new_v4(),
+            disk: Arc::new(SystemDisk),
+        }
+    }
+}
+
+// === impl EmbeddedJournal ===
+
+impl EmbeddedJournal {
+    /// Opens the journal in `dir`, creating it if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If another process has it open, if its format is newer, or if anything but an
+    /// unacknowledged tail is damaged.
+    pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
+        let segment_bytes = options.segment_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
+        let (folder, found) = Folder::open(dir, options.disk, options.identity)?;
+        let (log, writer) = recover::open(folder, found, segment_bytes)?;
+        Ok(Self { log, writer: Mutex::new(writer) })
+    }
+
+    /// Bytes the file system still has for the journal.
+    ///
+    /// # Errors
+    ///
+    /// If the file system cannot be asked.
+    pub fn available_bytes(&self) -> Result<u64, Error> {
+        let root = self.log.folder.root();
+        let stat = rustix::fs::statvfs(root)
+            .map_err(std::io::Error::from)
+            .at("cannot ask for the free space of", root)?;
+        Ok(stat.f_bavail * stat.f_frsize)
+    }
+}
+
+impl Journal for EmbeddedJournal {
+    fn claim(&self) -> Result<Epoch, Error> {
+        self.writer.lock().claim(&self.log)
+    }
+
+    fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
+        self.writer.lock().append(&self.log, epoch, batch)
+    }
+
+    fn holds(&self, id: BatchId) -> Result<bool, Error> {
+        Ok(self.log.view.read().ledger.holds(id))
+    }
+
+    fn durable(&self) -> Result<Revision, Error> {
+        Ok(self.log.view.read().ledger.last)
+    }
+
+    fn meta(&self) -> Result<Vec<(Bytes, Bytes)>, Error> {
+        let view = self.log.view.read();
+        Ok(view.ledger.meta.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+
+    fn heads(&self, visit: &mut dyn FnMut(Head)) -> Result<(), Error> {
+        self.log.segments().iter().try_for_each(|segment| read::heads(segment, visit))
+    }
+
+    fn records(&self, from: Revision, bytes_max: usize) -> Result<Vec<Record>, Error> {
+        read::records(&self.log, from, bytes_max)
+    }
+
+    fn read(&self, at: Position) -> Result<Option<KeyValue>, Error> {
+        read::read(&self.log, at)
+    }
+
+    fn forget(&self, epoch: Epoch, positions: &[Position]) -> Result<(), AppendError> {
+        self.log.admit(epoch)?;
+        for position in positions {
+            if let Some(segment) = self.log.segment_of(position.revision) {
+                segment.filled.write().index.forget(*position);
+            }
+        }
+        Ok(())
+    }
+
+    fn ingest(&self, epoch: Epoch, image: &Image) -> Result<(), AppendError> {
+        self.writer.lock().ingest(&self.log, epoch, image)
+    }
+
+    fn maintain(&self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn size(&self) -> Result<Size, Error> {
+        let mut size = Size::default();
+        for segment in self.log.segments() {
+            let filled = segment.filled.read();
+            size.total_bytes += filled.end;
+            size.in_use_bytes += filled.index.live_bytes();
+        }
+        Ok(size)
+    }
+}

@@ -1,0 +1,83 @@
+//! What the writer, the readers and the upkeep of one journal share: the folder, and the view of
+//! all that is durable. Locks are held only to look at memory, never during I/O.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use mvcc::Revision;
+use parking_lot::RwLock;
+
+use super::{folder::Folder, ledger::Ledger, segment::Segment};
+use crate::{AppendError, Epoch, Error};
+
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) folder: Folder,
+    pub(super) segment_bytes: u64,
+    pub(super) view: RwLock<View>,
+    last_id: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+/// What a reader may see: all of it is durable.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) ledger: Ledger,
+    /// In order, without gaps. The newest one is last and grows; the others are sealed.
+    pub(super) segments: Vec<Arc<Segment>>,
+}
+
+// === impl Log ===
+
+impl Log {
+    pub(super) fn new(folder: Folder, segment_bytes: u64, view: View, last_id: u64) -> Self {
+        Self {
+            folder,
+            segment_bytes,
+            view: RwLock::new(view),
+            last_id: AtomicU64::new(last_id),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// The durable revision, if a write under `epoch` is allowed at all.
+    pub(super) fn admit(&self, epoch: Epoch) -> Result<Revision, AppendError> {
+        self.check_running().map_err(|source| AppendError::Failed { source })?;
+        let (current, last) = self.view.read().ledger.standing();
+        if epoch != current {
+            return Err(AppendError::Fenced { held: epoch, current });
+        }
+        Ok(last)
+    }
+
+    pub(super) fn check_running(&self) -> Result<(), Error> {
+        if self.is_stopped.load(Ordering::Acquire) {
+            return Err(Error::Stopped { path: self.folder.root().to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Takes no more writes from now on.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    /// An id above every one that was ever given to a segment.
+    pub(super) fn next_id(&self) -> u64 {
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The segments as they are now. Those rewritten later stay readable through these handles.
+    pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
+        self.view.read().segments.clone()
+    }
+
+    /// The segment that holds `revision`, if it was written.
+    pub(super) fn segment_of(&self, revision: Revision) -> Option<Arc<Segment>> {
+        let view = self.view.read();
+        let after = view.segments.partition_point(|segment| segment.header.base < revision);
+        view.segments[..after].last().cloned()
+    }
+}

@@ -1,0 +1,90 @@
+//! Finds out which files make up the log, from names and header pages alone. Changes nothing, so
+//! that an inspection can use it on a damaged folder.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use uuid::Uuid;
+
+use super::{
+    disk::{Disk, DiskFile},
+    folder::{self, Files},
+    segment::{self, Extent, Header},
+};
+use crate::{Error, error::At};
+
+/// A segment file with a sound header.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) file: Arc<dyn DiskFile>,
+    pub(super) header: Header,
+}
+
+/// The files of a log, sorted by their part in it.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// The segments that count, in order.
+    pub(super) chain: Vec<Candidate>,
+    /// What a crash left behind: replaced segments, unfinished files, indexes of nothing.
+    pub(super) leftovers: Vec<PathBuf>,
+    /// The largest id that was ever given to a segment.
+    pub(super) last_id: u64,
+}
+
+// === impl Survey ===
+
+impl Survey {
+    pub(super) fn of(disk: &dyn Disk, files: Files, identity: Uuid) -> Result<Self, Error> {
+        let candidates: Vec<Candidate> = files
+            .segments
+            .iter()
+            .map(|path| candidate(disk, path, identity))
+            .collect::<Result<_, _>>()?;
+        let last_id = candidates.iter().map(|found| found.header.id).max().unwrap_or(0);
+        let headers: Vec<Header> = candidates.iter().map(|found| found.header).collect();
+        let (mut chain, replaced): (Vec<_>, Vec<_>) = candidates
+            .into_iter()
+            .partition(|found| !headers.iter().any(|other| replaces(other, &found.header)));
+        chain.sort_by_key(|found| found.header.first_sequence);
+        let indexes: BTreeSet<PathBuf> =
+            chain.iter().map(|found| folder::sidecar_of(&found.path)).collect();
+        let orphans = files.sidecars.into_iter().filter(|path| !indexes.contains(path));
+        let mut leftovers: Vec<PathBuf> = files.unfinished;
+        leftovers.extend(replaced.into_iter().map(|found| found.path));
+        leftovers.extend(orphans);
+        Ok(Self { chain, leftovers, last_id })
+    }
+}
+
+/// Whether `newer` was made to take the place of `older`, among others.
+fn replaces(newer: &Header, older: &Header) -> bool {
+    match newer.extent {
+        Extent::Log => false,
+        Extent::Rewritten { next_sequence, .. } => {
+            newer.id > older.id
+                && (newer.first_sequence..next_sequence).contains(&older.first_sequence)
+        }
+    }
+}
+
+fn candidate(disk: &dyn Disk, path: &Path, identity: Uuid) -> Result<Candidate, Error> {
+    let corrupt =
+        |what: &str| Error::Corrupt { path: path.to_owned(), offset: 0, what: what.into() };
+    let file = disk.open(path).at("cannot open", path)?;
+    if file.size().at("cannot measure", path)? < segment::HEADER_BYTES as u64 {
+        return Err(corrupt("the file is too short for a segment"));
+    }
+    let page = segment::read_range(&file, path, 0, segment::HEADER_BYTES)?;
+    let header = Header::decode(&page).ok_or_else(|| corrupt("the segment's header is damaged"))?;
+    if header.identity != identity {
+        return Err(corrupt("the segment belongs to another journal"));
+    }
+    if path.file_name().is_none_or(|name| name != header.file_name().as_str()) {
+        return Err(corrupt("the file has the name of another segment"));
+    }
+    Ok(Candidate { path: path.to_owned(), file, header })
+}

@@ -1,0 +1,64 @@
+//! What every journal must do, as tests: one function per obligation of [`Journal`](crate::Journal),
+//! and random [`history`] against a naive model.
+//!
+//! An implementation provides a [`Subject`] and calls [`conformance!`](crate::conformance), which
+//! makes a test of each. Functions panic with what was wrong. Obligation 6 (damage is loud) has no
+//! function here: how a medium is damaged only its own journal can say.
+
+pub mod history;
+mod obligations;
+mod sample;
+
+pub use obligations::*;
+pub use sample::{Dice, put, record, tombstone};
+
+use crate::Journal;
+
+/// Makes journals of one kind, in one place that outlives each of them.
+pub trait Subject {
+    type Journal: Journal;
+
+    /// Opens what is there; the first time, an empty journal.
+    fn open(&mut self) -> Self::Journal;
+
+    /// Ends a journal the way a killed process does: nothing is flushed, nobody says goodbye.
+    fn kill(&mut self, journal: Self::Journal);
+
+    fn reopen(&mut self, journal: Self::Journal) -> Self::Journal {
+        self.kill(journal);
+        self.open()
+    }
+}
+
+/// Makes a test of every obligation. The argument is an expression for a fresh [`Subject`].
+#[macro_export]
+macro_rules! conformance {
+    ($subject:expr) => {
+        $crate::conformance!(@each $subject;
+            an_empty_journal_stands_at_the_initial_revision
+            claims_rise_and_survive
+            a_later_claim_fences_every_write
+            an_appended_batch_survives_whole
+            a_batch_that_does_not_follow_changes_nothing
+            a_batch_of_meta_alone_moves_no_revision
+            meta_entries_are_set_replaced_and_removed
+            only_durable_batches_are_held
+            records_come_in_order_within_their_bound
+            heads_come_in_order_without_values
+            a_large_batch_is_one_batch
+            forgotten_changes_are_gone_and_the_others_stay
+            maintenance_changes_nothing_that_is_kept
+            an_image_fills_an_empty_journal_only
+            readers_see_only_whole_batches
+            histories_agree_with_the_model
+        );
+    };
+    (@each $subject:expr; $($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $crate::suite::$name(&mut $subject);
+            }
+        )*
+    };
+}

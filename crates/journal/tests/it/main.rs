@@ -1,0 +1,3 @@
+//! The embedded journal on real files.
+
+mod conformance;
