@@ -116,8 +116,8 @@ fn step<T>(peer: &Peer, what: &str, act: impl FnOnce() -> Result<T>) -> Result<T
     eprint!("{peer}: {what} ... ");
     let stopwatch = Stopwatch::start();
     let outcome = act();
-    let word = if outcome.is_ok() { "done" } else { "failed" };
-    eprintln!("{word}, {}", stopwatch.elapsed());
+    let end = if outcome.is_ok() { "" } else { ", failed" };
+    eprintln!("{}{end}", stopwatch.elapsed());
     outcome.with_context(|| format!("{peer}: {what}"))
 }
 

@@ -68,7 +68,7 @@ fn fetch(cache: &Cache, toolchain: &Toolchain, peer: &Peer, recipe: &Recipe) -> 
         return Ok(Fetched::All);
     }
     match judge(&finished.stderr) {
-        FetchFailure::Unreachable => Ok(Fetched::Unreachable(finished.last_words())),
+        FetchFailure::Unreachable => Ok(Fetched::Unreachable(complaint(&finished.stderr))),
         FetchFailure::Broken => bail!("{}", finished.last_words()),
     }
 }
@@ -83,6 +83,12 @@ fn judge(stderr: &str) -> FetchFailure {
     } else {
         FetchFailure::Broken
     }
+}
+
+/// The first line that is more than progress; one module's failure stands for all.
+fn complaint(stderr: &str) -> String {
+    let mut lines = stderr.lines().filter(|line| !line.starts_with("go: downloading"));
+    lines.next().unwrap_or("go said nothing").to_owned()
 }
 
 /// Compiles in the recipe's folder, which `-mod=readonly` keeps as it is, into `folder`.
@@ -127,5 +133,11 @@ mod tests {
         );
         assert_eq!(judge("missing go.sum entry for module a"), FetchFailure::Broken);
         assert_eq!(judge("go: updates to go.mod needed"), FetchFailure::Broken);
+    }
+
+    #[test]
+    fn a_skip_needs_one_reason_not_every_line() {
+        let stderr = "go: downloading a v1\na@v1: Get \"http://x\": refused\nb@v1: Get: refused";
+        assert_eq!(complaint(stderr), "a@v1: Get \"http://x\": refused");
     }
 }

@@ -33,7 +33,7 @@ pub(super) const SUITES: &[Suite] = &[
         claim: "real processes, beside etcd and below kube-apiserver",
         needs: &["etcd-3.7.1", "etcd-3.6.14", "kubernetes-1.36.4"],
         action: Action::Cargo(&[
-            // The tests start the program that lies beside their own in cargo's folder.
+            // The tests would build it themselves; built here, none waits for the compiler.
             &["build", "--release", "--locked", "--package", "windlass"],
             &["test", "--release", "--locked", "--package", "e2e", "--features", "peers"],
         ]),
