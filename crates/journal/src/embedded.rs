@@ -14,8 +14,12 @@ mod log;
 mod read;
 mod recover;
 mod replay;
+mod rewrite;
 mod segment;
+mod sidecar;
+mod spares;
 mod survey;
+mod upkeep;
 mod wire;
 mod writer;
 
@@ -31,6 +35,7 @@ use self::{
     disk::{Disk, SystemDisk},
     folder::Folder,
     log::Log,
+    upkeep::Upkeep,
     writer::Writer,
 };
 use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size, error::At};
@@ -58,6 +63,7 @@ pub struct Options {
 pub struct EmbeddedJournal {
     log: Log,
     writer: Mutex<Writer>,
+    upkeep: Mutex<Upkeep>,
 }
 
 // === impl Options ===
@@ -85,7 +91,7 @@ impl EmbeddedJournal {
         let segment_bytes = options.segment_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
         let (folder, found) = Folder::open(dir, options.disk, options.identity)?;
         let (log, writer) = recover::open(folder, found, segment_bytes)?;
-        Ok(Self { log, writer: Mutex::new(writer) })
+        Ok(Self { log, writer: Mutex::new(writer), upkeep: Mutex::default() })
     }
 
     /// Bytes the file system still has for the journal.
@@ -125,7 +131,7 @@ impl Journal for EmbeddedJournal {
     }
 
     fn heads(&self, visit: &mut dyn FnMut(Head)) -> Result<(), Error> {
-        self.log.segments().iter().try_for_each(|segment| read::heads(segment, visit))
+        self.log.segments().iter().try_for_each(|segment| read::heads(&self.log, segment, visit))
     }
 
     fn records(&self, from: Revision, bytes_max: usize) -> Result<Vec<Record>, Error> {
@@ -138,11 +144,7 @@ impl Journal for EmbeddedJournal {
 
     fn forget(&self, epoch: Epoch, positions: &[Position]) -> Result<(), AppendError> {
         self.log.admit(epoch)?;
-        for position in positions {
-            if let Some(segment) = self.log.segment_of(position.revision) {
-                segment.filled.write().index.forget(*position);
-            }
-        }
+        self.log.forget(positions);
         Ok(())
     }
 
@@ -151,7 +153,7 @@ impl Journal for EmbeddedJournal {
     }
 
     fn maintain(&self) -> Result<bool, Error> {
-        Ok(false)
+        self.upkeep.lock().step(&self.log)
     }
 
     fn size(&self) -> Result<Size, Error> {

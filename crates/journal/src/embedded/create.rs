@@ -1,20 +1,22 @@
 //! Brings a log segment into being: header and start frame are durable before it gets its name,
 //! so a segment that can be seen always says where it stands and what the meta table was.
 
-use std::{path::Path, sync::Arc};
-
 use mvcc::Revision;
 
 use super::{
-    disk::DiskFile,
     folder::Folder,
     frame::{self, Encoder, Kind},
     index::Index,
     ledger::Ledger,
     log::Log,
     segment::{self, Extent, Filled, Header, Segment},
+    spares::{self, Spare},
 };
 use crate::{BatchId, Error, error::At};
+
+/// A segment that begins without a spare ends early: it grows as it is written, which makes its
+/// syncs slower, and by then a spare should be ready.
+const UNPREPARED_SEGMENT_BYTES: u64 = 8 << 20;
 
 pub(super) struct Created {
     pub(super) segment: Segment,
@@ -32,16 +34,17 @@ pub(super) fn first_segment(folder: &Folder, segment_bytes: u64) -> Result<Creat
         extent: Extent::Log,
     };
     let start = start_frame(&Ledger::blank(), &header);
-    let path = folder.unfinished_path(header.id);
-    let file = folder.disk.create(&path).at("cannot create", &path)?;
-    let segment = publish(folder, &path, file, header, &start)?;
-    Ok(Created { segment, capacity: segment_bytes })
+    let room = unprepared(folder, header.id)?;
+    let capacity = unprepared_capacity(segment_bytes);
+    spares::zero(&*room.file, 0, capacity).at("cannot write", &room.path)?;
+    let segment = publish(folder, room, header, &start)?;
+    Ok(Created { segment, capacity })
 }
 
 /// The segment after `active`, with room for a frame of `frame_bytes` whatever its size.
 pub(super) fn log_segment(log: &Log, active: &Segment, frame_bytes: u64) -> Result<Created, Error> {
     let (_, first_sequence) = active.filled.read().tail();
-    let ledger = &log.view.read().ledger.clone();
+    let ledger = log.view.read().ledger.clone();
     let header = Header {
         identity: log.folder.identity,
         id: log.next_id(),
@@ -49,14 +52,30 @@ pub(super) fn log_segment(log: &Log, active: &Segment, frame_bytes: u64) -> Resu
         base: ledger.last,
         extent: Extent::Log,
     };
-    let start = start_frame(ledger, &header);
+    let start = start_frame(&ledger, &header);
     // Twice the start frame: a meta table near the segment's size must not make each append rotate.
     let needed = segment::HEADER_BYTES as u64 + 2 * start.bytes().len() as u64 + frame_bytes;
-    let capacity = log.segment_bytes.max(needed);
-    let path = log.folder.unfinished_path(header.id);
-    let file = log.folder.disk.create(&path).at("cannot create", &path)?;
-    let segment = publish(&log.folder, &path, file, header, &start)?;
+    let spare = if needed <= log.segment_bytes { log.spares.take() } else { None };
+    let (room, capacity) = match spare {
+        Some(spare) => (spare, log.segment_bytes),
+        None => (
+            unprepared(&log.folder, header.id)?,
+            needed.max(unprepared_capacity(log.segment_bytes)),
+        ),
+    };
+    let segment = publish(&log.folder, room, header, &start)?;
     Ok(Created { segment, capacity })
+}
+
+/// Where a segment without prepared room is full.
+pub(super) fn unprepared_capacity(segment_bytes: u64) -> u64 {
+    segment_bytes.min(UNPREPARED_SEGMENT_BYTES)
+}
+
+fn unprepared(folder: &Folder, id: u64) -> Result<Spare, Error> {
+    let path = folder.unfinished_path(id);
+    let file = folder.disk.create(&path).at("cannot create", &path)?;
+    Ok(Spare { path, file })
 }
 
 fn start_frame(ledger: &Ledger, header: &Header) -> Encoder {
@@ -76,16 +95,15 @@ fn start_frame(ledger: &Ledger, header: &Header) -> Encoder {
 
 fn publish(
     folder: &Folder,
-    unnamed: &Path,
-    file: Arc<dyn DiskFile>,
+    Spare { path: unnamed, file }: Spare,
     header: Header,
     start: &Encoder,
 ) -> Result<Segment, Error> {
     let path = folder.log().join(header.file_name());
-    file.write_at(&header.encode(), 0).at("cannot write", unnamed)?;
-    file.write_at(start.bytes(), segment::HEADER_BYTES as u64).at("cannot write", unnamed)?;
-    file.sync().at("cannot sync", unnamed)?;
-    folder.rename(unnamed, &path)?;
+    file.write_at(&header.encode(), 0).at("cannot write", &unnamed)?;
+    file.write_at(start.bytes(), segment::HEADER_BYTES as u64).at("cannot write", &unnamed)?;
+    file.sync().at("cannot sync", &unnamed)?;
+    folder.rename(&unnamed, &path)?;
     folder.sync_log()?;
     let filled = Filled {
         index: Index::default(),
@@ -93,5 +111,5 @@ fn publish(
         next_sequence: header.first_sequence + 1,
         last: header.base,
     };
-    Ok(Segment { path, file, header, filled: filled.into() })
+    Ok(Segment::new(path, file, header, filled))
 }

@@ -5,6 +5,7 @@
 //! DIR/LOCK                  locked while a process has the journal open
 //! DIR/log/FIRST-ID.seg      a segment: number of its first frame, and its id
 //! DIR/log/FIRST-ID.idx      the index of a sealed segment; derived, may be absent
+//! DIR/log/ID.spare          room for a later segment
 //! DIR/log/ID.new            a file being prepared; of no account after a crash
 //! ```
 
@@ -54,6 +55,7 @@ pub(super) struct Format {
 pub(super) struct Files {
     pub(super) segments: Vec<PathBuf>,
     pub(super) sidecars: Vec<PathBuf>,
+    pub(super) spares: Vec<PathBuf>,
     pub(super) unfinished: Vec<PathBuf>,
 }
 
@@ -94,6 +96,10 @@ impl Folder {
 
     pub(super) fn unfinished_path(&self, id: u64) -> PathBuf {
         self.log().join(format!("{id:08x}.new"))
+    }
+
+    pub(super) fn spare_path(&self, id: u64) -> PathBuf {
+        self.log().join(format!("{id:08x}.spare"))
     }
 
     pub(super) fn sync_log(&self) -> Result<(), Error> {
@@ -202,12 +208,14 @@ pub(super) fn list(log: &Path) -> Result<Files, Error> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("seg") => files.segments.push(path),
             Some("idx") => files.sidecars.push(path),
+            Some("spare") => files.spares.push(path),
             Some("new") => files.unfinished.push(path),
             _ => {}
         }
     }
     files.segments.sort();
     files.sidecars.sort();
+    files.spares.sort();
     files.unfinished.sort();
     Ok(files)
 }

@@ -17,6 +17,13 @@ pub(super) struct Index {
 // === impl Index ===
 
 impl Index {
+    /// An index of spans that are in order; none is forgotten.
+    pub(super) fn new(spans: Vec<Span>) -> Self {
+        let forgotten = vec![0; spans.len().div_ceil(64)];
+        let live_bytes = spans.iter().map(taken_bytes).sum();
+        Self { spans, forgotten, live_bytes }
+    }
+
     /// Adds the changes of a frame that begins at `frame_start`.
     pub(super) fn extend(&mut self, spans: &[Span], frame_start: u32) {
         self.spans
@@ -36,14 +43,26 @@ impl Index {
         (begin..self.spans.len()).filter(|at| !self.is_forgotten(*at)).map(|at| self.spans[at])
     }
 
-    /// Whether the change was there and counted until now.
-    pub(super) fn forget(&mut self, position: Position) -> bool {
-        let Some(at) = self.find(position).filter(|at| !self.is_forgotten(*at)) else {
-            return false;
-        };
-        self.forgotten[at / 64] |= 1 << (at % 64);
-        self.live_bytes -= taken_bytes(&self.spans[at]);
-        true
+    /// A change that is not here, or was forgotten before, is no change.
+    pub(super) fn forget(&mut self, position: Position) {
+        if let Some(at) = self.find(position).filter(|at| !self.is_forgotten(*at)) {
+            self.forgotten[at / 64] |= 1 << (at % 64);
+            self.live_bytes -= taken_bytes(&self.spans[at]);
+        }
+    }
+
+    /// All changes, forgotten ones too.
+    pub(super) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// For each change in order: it, or `None` if it was forgotten.
+    pub(super) fn kept(&self) -> impl Iterator<Item = Option<Span>> + '_ {
+        self.spans.iter().enumerate().map(|(at, span)| (!self.is_forgotten(at)).then_some(*span))
+    }
+
+    pub(super) fn forgotten(&self) -> impl Iterator<Item = Span> + '_ {
+        (0..self.spans.len()).filter(|at| self.is_forgotten(*at)).map(|at| self.spans[at])
     }
 
     /// What the kept changes take in the segment.

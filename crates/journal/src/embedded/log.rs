@@ -6,10 +6,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use mvcc::Revision;
-use parking_lot::RwLock;
+use mvcc::{Position, Revision};
+use parking_lot::{Mutex, RwLock};
 
-use super::{folder::Folder, ledger::Ledger, segment::Segment};
+use super::{folder::Folder, ledger::Ledger, segment::Segment, spares::Spares};
 use crate::{AppendError, Epoch, Error};
 
 #[derive(Debug)]
@@ -17,6 +17,10 @@ pub(super) struct Log {
     pub(super) folder: Folder,
     pub(super) segment_bytes: u64,
     pub(super) view: RwLock<View>,
+    pub(super) spares: Spares,
+    /// Held while changes are forgotten and while a rewritten segment takes its place, so that
+    /// none is forgotten in the old one only.
+    forgetting: Mutex<()>,
     last_id: AtomicU64,
     is_stopped: AtomicBool,
 }
@@ -32,11 +36,13 @@ pub(super) struct View {
 // === impl Log ===
 
 impl Log {
-    pub(super) fn new(folder: Folder, segment_bytes: u64, view: View, last_id: u64) -> Self {
+    pub(super) fn new(folder: Folder, view: View, spares: Spares, last_id: u64) -> Self {
         Self {
             folder,
-            segment_bytes,
+            segment_bytes: spares.segment_bytes(),
             view: RwLock::new(view),
+            spares,
+            forgetting: Mutex::new(()),
             last_id: AtomicU64::new(last_id),
             is_stopped: AtomicBool::new(false),
         }
@@ -79,5 +85,32 @@ impl Log {
         let view = self.view.read();
         let after = view.segments.partition_point(|segment| segment.header.base < revision);
         view.segments[..after].last().cloned()
+    }
+
+    pub(super) fn forget(&self, positions: &[Position]) {
+        let _forgetting = self.forgetting.lock();
+        for position in positions {
+            if let Some(segment) = self.segment_of(position.revision) {
+                segment.filled.write().index.forget(*position);
+            }
+        }
+    }
+
+    /// Puts `segment` in the place of the `sources` it was copied from. What was forgotten in them
+    /// since is forgotten in it too.
+    pub(super) fn replace(&self, sources: &[Arc<Segment>], segment: Segment) {
+        let _forgetting = self.forgetting.lock();
+        for source in sources {
+            let source = source.filled.read();
+            let mut copy = segment.filled.write();
+            for forgotten in source.index.forgotten() {
+                copy.index.forget(forgotten.position);
+            }
+        }
+        let mut view = self.view.write();
+        let first = sources[0].header.id;
+        let begin = view.segments.iter().position(|found| found.header.id == first);
+        let begin = begin.expect("only a rewrite removes segments, and one runs at a time");
+        view.segments.splice(begin..begin + sources.len(), [Arc::new(segment)]);
     }
 }

@@ -1,8 +1,6 @@
 //! The read path: finds changes through the indexes in memory and fetches them from the files, with
 //! no lock held meanwhile.
 
-use std::sync::Arc;
-
 use etcd_api::mvccpb::KeyValue;
 use mvcc::{Change, Position, Record, Revision};
 
@@ -10,6 +8,7 @@ use super::{
     frame::{CHANGE_HEADER_BYTES, Span},
     log::Log,
     segment::{self, Segment},
+    sidecar,
 };
 use crate::{Error, Head};
 
@@ -41,8 +40,24 @@ pub(super) fn records(log: &Log, from: Revision, bytes_max: usize) -> Result<Vec
     Ok(records)
 }
 
-/// Head of every kept change of the segment, read from its frames.
-pub(super) fn heads(segment: &Segment, each: &mut dyn FnMut(Head)) -> Result<(), Error> {
+/// Kept records of one segment from `from` on, up to about `bytes_max`.
+pub(super) fn some_records(
+    segment: &Segment,
+    from: Revision,
+    bytes_max: usize,
+) -> Result<Vec<Record>, Error> {
+    let mut budget = bytes_max.max(1);
+    let (spans, _) = wanted(segment, from, &mut budget);
+    let mut records = Vec::new();
+    visit(segment, &spans, &mut |span, kv| push(&mut records, span.position, kv))?;
+    Ok(records)
+}
+
+/// Head of every kept change of the segment, from its sidecar if that can serve.
+pub(super) fn heads(log: &Log, segment: &Segment, each: &mut dyn FnMut(Head)) -> Result<(), Error> {
+    if segment.has_sidecar() && sidecar::heads(&*log.folder.disk, segment, each)? {
+        return Ok(());
+    }
     let spans: Vec<Span> = segment.filled.read().index.kept_from(Revision(0)).collect();
     visit(segment, &spans, &mut |span, kv| {
         each(Head { position: span.position, kv: kv.without_value(), encoded_len: span.len });
@@ -50,7 +65,7 @@ pub(super) fn heads(segment: &Segment, each: &mut dyn FnMut(Head)) -> Result<(),
 }
 
 /// The spans of whole records from `from` on, as far as the budget goes, and whether it is used up.
-fn wanted(segment: &Arc<Segment>, from: Revision, budget: &mut usize) -> (Vec<Span>, bool) {
+fn wanted(segment: &Segment, from: Revision, budget: &mut usize) -> (Vec<Span>, bool) {
     let filled = segment.filled.read();
     let mut spans: Vec<Span> = Vec::new();
     for span in filled.index.kept_from(from) {

@@ -65,6 +65,15 @@ impl Replay {
         }
     }
 
+    /// Whether nothing suggests that a frame was here after the last sound one.
+    pub(super) fn ends_cleanly(&self, bytes: &[u8], header: &Header) -> bool {
+        let (end, next) = self.filled.tail();
+        let rest = usize::try_from(end).ok().and_then(|end| bytes.get(end..)).unwrap_or_default();
+        matches!(self.stop, Stop::Full | Stop::Unverified(_))
+            && frame::claimed_sequence(rest) != Some(next)
+            && later_frame(bytes, end, next, header.seed()).is_none()
+    }
+
     fn before(header: &Header) -> Self {
         let start = segment::HEADER_BYTES as u64;
         let next_sequence = match header.extent {

@@ -5,7 +5,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::{Bytes, BytesMut};
@@ -59,6 +62,7 @@ pub(super) struct Segment {
     pub(super) file: Arc<dyn DiskFile>,
     pub(super) header: Header,
     pub(super) filled: RwLock<Filled>,
+    has_sidecar: AtomicBool,
 }
 
 /// The durable part of a segment. Only the newest one grows.
@@ -131,6 +135,24 @@ impl Header {
 // === impl Segment ===
 
 impl Segment {
+    pub(super) fn new(
+        path: PathBuf,
+        file: Arc<dyn DiskFile>,
+        header: Header,
+        filled: Filled,
+    ) -> Self {
+        let (filled, has_sidecar) = (RwLock::new(filled), AtomicBool::new(false));
+        Self { path, file, header, filled, has_sidecar }
+    }
+
+    pub(super) fn has_sidecar(&self) -> bool {
+        self.has_sidecar.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_sidecar(&self) {
+        self.has_sidecar.store(true, Ordering::Relaxed);
+    }
+
     /// One change as it stands in the file, checked.
     pub(super) fn read(&self, span: Span) -> Result<KeyValue, Error> {
         let len = frame::CHANGE_HEADER_BYTES + span.len as usize;

@@ -31,7 +31,10 @@ pub(super) struct Survey {
     pub(super) chain: Vec<Candidate>,
     /// What a crash left behind: replaced segments, unfinished files, indexes of nothing.
     pub(super) leftovers: Vec<PathBuf>,
-    /// The largest id that was ever given to a segment.
+    pub(super) spares: Vec<PathBuf>,
+    /// Whether the newest segment has an index, which only sealed ones get.
+    pub(super) is_newest_sealed: bool,
+    /// The largest id in use.
     pub(super) last_id: u64,
 }
 
@@ -44,7 +47,9 @@ impl Survey {
             .iter()
             .map(|path| candidate(disk, path, identity))
             .collect::<Result<_, _>>()?;
-        let last_id = candidates.iter().map(|found| found.header.id).max().unwrap_or(0);
+        let segment_ids = candidates.iter().map(|found| found.header.id);
+        let last_id =
+            segment_ids.chain(files.spares.iter().filter_map(|path| spare_id(path))).max();
         let headers: Vec<Header> = candidates.iter().map(|found| found.header).collect();
         let (mut chain, replaced): (Vec<_>, Vec<_>) = candidates
             .into_iter()
@@ -52,11 +57,14 @@ impl Survey {
         chain.sort_by_key(|found| found.header.first_sequence);
         let indexes: BTreeSet<PathBuf> =
             chain.iter().map(|found| folder::sidecar_of(&found.path)).collect();
+        let newest = chain.last().map(|found| folder::sidecar_of(&found.path));
+        let is_newest_sealed = newest.is_some_and(|index| files.sidecars.contains(&index));
         let orphans = files.sidecars.into_iter().filter(|path| !indexes.contains(path));
         let mut leftovers: Vec<PathBuf> = files.unfinished;
         leftovers.extend(replaced.into_iter().map(|found| found.path));
         leftovers.extend(orphans);
-        Ok(Self { chain, leftovers, last_id })
+        let (spares, last_id) = (files.spares, last_id.unwrap_or(0));
+        Ok(Self { chain, leftovers, spares, is_newest_sealed, last_id })
     }
 }
 
@@ -87,4 +95,8 @@ fn candidate(disk: &dyn Disk, path: &Path, identity: Uuid) -> Result<Candidate, 
         return Err(corrupt("the file has the name of another segment"));
     }
     Ok(Candidate { path: path.to_owned(), file, header })
+}
+
+fn spare_id(path: &Path) -> Option<u64> {
+    u64::from_str_radix(path.file_stem()?.to_str()?, 16).ok()
 }

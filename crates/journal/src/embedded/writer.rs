@@ -124,7 +124,7 @@ impl Writer {
         if self.active.filled.read().end + frame_bytes > self.capacity {
             self.rotate(log, frame_bytes)?;
         }
-        let Segment { path, file, header, filled } = &*self.active;
+        let Segment { path, file, header, filled, .. } = &*self.active;
         let (start, sequence) = filled.read().tail();
         let Draft { kind, id, last } = draft;
         self.encoder.finish(&Header { kind, sequence, id, last }, header.seed());

@@ -1,0 +1,214 @@
+//! Gives space back: copies what survived in a run of sealed segments into one new segment that
+//! takes their place.
+//!
+//! Safe at any point of a crash. The new segment is durable before it gets its name, and of two
+//! that cover the same frames the one with the larger id counts, so what is left of the old ones
+//! only has to be removed. The new one states which frames and revisions it stands for, even if
+//! nothing of them survived, so that a missing segment is still noticed.
+
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use mvcc::{Record, Revision};
+
+use super::{
+    disk::DiskFile,
+    frame::{self, Encoder, Kind},
+    index::Index,
+    log::Log,
+    read,
+    segment::{self, Extent, Filled, Header, Segment},
+    sidecar,
+};
+use crate::{BatchId, Epoch, Error, error::At};
+
+/// What one step copies, give or take a record.
+const STEP_BYTES: usize = 4 << 20;
+/// Segments with less than this part of a full one in use are merged with their like,
+const TINY_PART: u64 = 8;
+/// but only this many at a time, so that what they hold is not copied over and over.
+const TINY_RUN_MIN: usize = 4;
+
+/// What the choice of segments looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) live_bytes: u64,
+    pub(super) frame_bytes: u64,
+}
+
+/// A rewrite under way.
+#[derive(Debug)]
+pub(super) struct Rewrite {
+    sources: Vec<Arc<Segment>>,
+    /// The source being copied, and the revision to go on from.
+    at: (usize, Revision),
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    header: Header,
+    encoder: Encoder,
+    filled: Filled,
+    heads: sidecar::Heads,
+}
+
+// === impl Shape ===
+
+impl Shape {
+    fn of(segment: &Segment) -> Self {
+        let filled = segment.filled.read();
+        let frame_bytes = filled.end - segment::HEADER_BYTES as u64;
+        Self { live_bytes: filled.index.live_bytes(), frame_bytes }
+    }
+
+    fn is_sparse(self) -> bool {
+        self.live_bytes * 2 < self.frame_bytes
+    }
+
+    fn is_tiny(self, segment_bytes: u64) -> bool {
+        self.live_bytes < segment_bytes / TINY_PART
+    }
+}
+
+/// Which run of sealed segments to rewrite into one, if any is worth it: adjacent ones that are
+/// less than half in use, or else several adjacent ones with little in them.
+pub(super) fn choose(shapes: &[Shape], segment_bytes: u64) -> Option<Range<usize>> {
+    let sparse = runs(shapes, segment_bytes, Shape::is_sparse).next();
+    let tiny = || {
+        runs(shapes, segment_bytes, |shape| shape.is_tiny(segment_bytes))
+            .find(|run| run.len() >= TINY_RUN_MIN)
+    };
+    sparse.or_else(tiny)
+}
+
+/// Runs of segments that all satisfy `is_wanted` and whose survivors fit one segment.
+fn runs(
+    shapes: &[Shape],
+    segment_bytes: u64,
+    is_wanted: impl Fn(Shape) -> bool,
+) -> impl Iterator<Item = Range<usize>> {
+    let mut begin = 0;
+    std::iter::from_fn(move || {
+        begin += shapes[begin..].iter().position(|shape| is_wanted(*shape))?;
+        let mut live_bytes = 0;
+        let len = shapes[begin..]
+            .iter()
+            .take_while(|shape| {
+                live_bytes += shape.live_bytes;
+                is_wanted(**shape) && live_bytes <= segment_bytes
+            })
+            .count()
+            .max(1);
+        let run = begin..begin + len;
+        begin = run.end;
+        Some(run)
+    })
+}
+
+// === impl Rewrite ===
+
+impl Rewrite {
+    /// Begins the rewrite that is most worth it, if any is.
+    pub(super) fn begin(log: &Log) -> Result<Option<Self>, Error> {
+        let mut segments = log.segments();
+        segments.pop();
+        let shapes: Vec<Shape> = segments.iter().map(|segment| Shape::of(segment)).collect();
+        let Some(run) = choose(&shapes, log.segment_bytes) else { return Ok(None) };
+        let sources = segments[run].to_vec();
+        let id = log.next_id();
+        let path = log.folder.unfinished_path(id);
+        let file = log.folder.disk.create(&path).at("cannot create", &path)?;
+        let first = sources[0].header;
+        let filled = Filled {
+            index: Index::default(),
+            end: segment::HEADER_BYTES as u64,
+            next_sequence: 0,
+            last: first.base,
+        };
+        Ok(Some(Self {
+            at: (0, first.base.next()),
+            path,
+            file,
+            header: Header { id, ..first },
+            sources,
+            encoder: Encoder::default(),
+            filled,
+            heads: sidecar::Heads::default(),
+        }))
+    }
+
+    /// Copies a step further; returns itself until the new segment has taken its place.
+    pub(super) fn step(mut self, log: &Log) -> Result<Option<Self>, Error> {
+        let (source, from) = self.at;
+        let Some(segment) = self.sources.get(source) else {
+            self.finish(log)?;
+            return Ok(None);
+        };
+        let records = read::some_records(segment, from, STEP_BYTES)?;
+        self.at = match records.last() {
+            Some(record) => (source, record.revision.next()),
+            None => (source + 1, segment.filled.read().last.next()),
+        };
+        if !records.is_empty() {
+            self.copy(&records)?;
+        }
+        Ok(Some(self))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn copy(&mut self, records: &[Record]) -> Result<(), Error> {
+        self.encoder.begin();
+        for record in records {
+            self.encoder.record(record.revision, &record.changes);
+            record.changes.iter().for_each(|change| self.heads.push(&change.kv));
+        }
+        let (start, sequence) = self.filled.tail();
+        let last = records.last().map_or(self.filled.last, |record| record.revision);
+        let id = BatchId { epoch: Epoch(0), number: 0 };
+        let header = frame::Header { kind: Kind::Sparse, sequence, id, last };
+        self.encoder.finish(&header, self.header.seed());
+        self.file.write_at(self.encoder.bytes(), start).at("cannot write", &self.path)?;
+        self.file.sync().at("cannot sync", &self.path)?;
+        self.filled.grow(self.encoder.spans(), self.encoder.finished_len(), last);
+        Ok(())
+    }
+
+    fn finish(mut self, log: &Log) -> Result<(), Error> {
+        let (next_sequence, last) = {
+            let newest = self.sources.last().expect("a run is not empty").filled.read();
+            (newest.next_sequence, newest.last)
+        };
+        let frames = u32::try_from(self.filled.next_sequence).expect("fewer frames than bytes");
+        self.header.extent = Extent::Rewritten { next_sequence, last, frames };
+        self.filled.next_sequence = next_sequence;
+        self.filled.last = last;
+        self.file.write_at(&self.header.encode(), 0).at("cannot write", &self.path)?;
+        self.file.sync().at("cannot sync", &self.path)?;
+        let named = log.folder.log().join(self.header.file_name());
+        let of = (&*named, &self.header);
+        let unfinished = log.folder.unfinished_path(log.next_id());
+        sidecar::write(&log.folder, of, &self.filled, &self.heads, &unfinished)?;
+        log.folder.rename(&self.path, &named)?;
+        log.folder.sync_log()?;
+        let Self { file, header, filled, sources, .. } = self;
+        let segment = Segment::new(named, file, header, filled);
+        segment.note_sidecar();
+        log.replace(&sources, segment);
+        retire(log, sources)
+    }
+}
+
+/// Removes what was replaced; after a crash in the middle, opening the journal does.
+fn retire(log: &Log, sources: Vec<Arc<Segment>>) -> Result<(), Error> {
+    for segment in sources {
+        if segment.has_sidecar() {
+            log.folder.remove(&super::folder::sidecar_of(&segment.path))?;
+        }
+        log.spares.recycle(&log.folder, log.next_id(), segment)?;
+    }
+    Ok(())
+}

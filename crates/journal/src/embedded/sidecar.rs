@@ -1,0 +1,180 @@
+//! The index of a sealed segment in a file of its own, so that opening a journal and building the
+//! store's index read no values.
+//!
+//! Derived data: what is missing or damaged here is read from the segment again. That it exists
+//! proves one thing, though: a later segment was durable before it was written.
+//!
+//! ```text
+//! places  magic | seed u32 | changes u32 | end u64 | next sequence u64 | last revision i64 | heads u64
+//!         | per change: revision i64, sub u32, start u32, length u32 | crc u32
+//! heads   per change: length u32, key-value without its value | crc u32
+//! ```
+
+use std::path::Path;
+
+use bytes::Bytes;
+use etcd_api::mvccpb::KeyValue;
+use mvcc::{Position, Revision};
+
+use super::{
+    disk::{Disk, DiskFile},
+    folder::{self, Folder},
+    frame::Span,
+    index::Index,
+    segment::{self, Filled, Header, Segment},
+    wire::{Fields, PutFields},
+};
+use crate::{Error, Head, error::At};
+
+const MAGIC: [u8; 8] = *b"wSidecar";
+const FIXED_BYTES: usize = 48;
+const PLACE_BYTES: usize = 20;
+const CRC_BYTES: usize = 4;
+
+/// Gathers heads in order of position; the other half of a sidecar is in the segment's index.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    bytes: Vec<u8>,
+}
+
+/// The fixed front of a sidecar.
+struct Fixed {
+    changes: usize,
+    heads_len: usize,
+    end: u64,
+    next_sequence: u64,
+    last: Revision,
+}
+
+// === impl Heads ===
+
+impl Heads {
+    pub(super) fn push(&mut self, kv: &KeyValue) {
+        let kv = kv.without_value();
+        self.bytes.put_u32(u32::try_from(kv.encoded().len()).expect("shorter than its change"));
+        self.bytes.extend_from_slice(kv.encoded());
+    }
+}
+
+// === impl Fixed ===
+
+impl Fixed {
+    /// `None` unless it is the front of the sidecar of this very segment.
+    fn read(bytes: &[u8], header: &Header) -> Option<Self> {
+        let mut fields = Fields::new(bytes);
+        (fields.array()? == MAGIC && fields.u32()? == header.seed().0).then_some(())?;
+        let changes = fields.u32()? as usize;
+        let (end, next_sequence, last) = (fields.u64()?, fields.u64()?, fields.revision()?);
+        let heads_len = usize::try_from(fields.u64()?).ok()?;
+        Some(Self { changes, heads_len, end, next_sequence, last })
+    }
+
+    fn places_len(&self) -> usize {
+        FIXED_BYTES + self.changes * PLACE_BYTES + CRC_BYTES
+    }
+}
+
+/// Writes the sidecar that belongs to the segment at `segment_path`, through the file `unfinished`.
+pub(super) fn write(
+    folder: &Folder,
+    (segment_path, header): (&Path, &Header),
+    filled: &Filled,
+    heads: &Heads,
+    unfinished: &Path,
+) -> Result<(), Error> {
+    let file = folder.disk.create(unfinished).at("cannot create", unfinished)?;
+    file.write_at(&encode(header, filled, heads), 0).at("cannot write", unfinished)?;
+    file.sync().at("cannot sync", unfinished)?;
+    folder.rename(unfinished, &folder::sidecar_of(segment_path))
+}
+
+/// What the sidecar says of the segment, if there is a sound one.
+pub(super) fn load(disk: &dyn Disk, segment: &Path, header: &Header) -> Option<Filled> {
+    let path = folder::sidecar_of(segment);
+    if !path.exists() {
+        return None;
+    }
+    let filled = disk.open(&path).ok().and_then(|file| read_places(&*file, header));
+    if filled.is_none() {
+        tracing::warn!(path = %path.display(), "damaged index is rebuilt from its segment");
+    }
+    filled
+}
+
+/// Calls `each` with the head of every change of the segment that is kept; returns whether the
+/// sidecar could serve. If not, `each` was not called.
+pub(super) fn heads(
+    disk: &dyn Disk,
+    segment: &Segment,
+    each: &mut dyn FnMut(Head),
+) -> Result<bool, Error> {
+    let path = folder::sidecar_of(&segment.path);
+    let Ok(file) = disk.open(&path) else { return Ok(false) };
+    let bytes = segment::read_all(&file, &path)?;
+    let Some(heads) = sound_heads(&bytes, &segment.header) else { return Ok(false) };
+    // Taken apart from the visit, which may do anything, forgetting changes included.
+    let kept: Vec<Option<Span>> = segment.filled.read().index.kept().collect();
+    let mut fields = Fields::new(heads);
+    for span in kept {
+        let encoded = fields.u32().and_then(|len| fields.bytes(len as usize));
+        let kv =
+            encoded.and_then(|own| KeyValue::try_from_encoded(Bytes::copy_from_slice(own)).ok());
+        let kv = kv.expect("a sidecar whose checksum is right is read as it was written");
+        if let Some(Span { position, len, .. }) = span {
+            each(Head { position, kv, encoded_len: len });
+        }
+    }
+    Ok(true)
+}
+
+fn encode(header: &Header, filled: &Filled, heads: &Heads) -> Vec<u8> {
+    let spans = filled.index.spans();
+    let mut bytes = Vec::with_capacity(FIXED_BYTES + spans.len() * PLACE_BYTES + heads.bytes.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.put_u32(header.seed().0);
+    bytes.put_u32(u32::try_from(spans.len()).expect("fewer changes than bytes"));
+    bytes.put_u64(filled.end);
+    bytes.put_u64(filled.next_sequence);
+    bytes.put_revision(filled.last);
+    bytes.put_u64(heads.bytes.len() as u64);
+    for span in spans {
+        bytes.put_revision(span.position.revision);
+        bytes.put_u32(span.position.sub);
+        bytes.put_u32(span.start);
+        bytes.put_u32(span.len);
+    }
+    bytes.put_u32(crc32c::crc32c(&bytes));
+    bytes.extend_from_slice(&heads.bytes);
+    bytes.put_u32(crc32c::crc32c_append(header.seed().0, &heads.bytes));
+    bytes
+}
+
+fn read_places(file: &dyn DiskFile, header: &Header) -> Option<Filled> {
+    let mut front = [0; FIXED_BYTES];
+    file.read_at(&mut front, 0).ok()?;
+    let fixed = Fixed::read(&front, header)?;
+    let len = fixed.places_len();
+    (len as u64 <= file.size().ok()?).then_some(())?;
+    let mut bytes = vec![0; len];
+    file.read_at(&mut bytes, 0).ok()?;
+    let (places, crc) = bytes.split_last_chunk()?;
+    (crc32c::crc32c(places) == u32::from_le_bytes(*crc)).then_some(())?;
+    let mut fields = Fields::new(&places[FIXED_BYTES..]);
+    let spans = (0..fixed.changes).map(|_| read_span(&mut fields)).collect::<Option<Vec<_>>>()?;
+    let Fixed { end, next_sequence, last, .. } = fixed;
+    Some(Filled { index: Index::new(spans), end, next_sequence, last })
+}
+
+fn read_span(fields: &mut Fields<'_>) -> Option<Span> {
+    let position = Position::new(fields.revision()?, fields.u32()?);
+    Some(Span { position, start: fields.u32()?, len: fields.u32()? })
+}
+
+fn sound_heads<'a>(bytes: &'a [u8], header: &Header) -> Option<&'a [u8]> {
+    let fixed = Fixed::read(bytes, header)?;
+    let begin = fixed.places_len();
+    let heads = bytes.get(begin..)?.get(..fixed.heads_len)?;
+    let crc = bytes.get(begin + fixed.heads_len..)?.first_chunk()?;
+    let is_sound = crc32c::crc32c_append(header.seed().0, heads) == u32::from_le_bytes(*crc);
+    is_sound.then_some(heads)
+}

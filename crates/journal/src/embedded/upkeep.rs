@@ -1,0 +1,83 @@
+//! Housekeeping in bounded steps, off the write path: a spare for the next rotation, the index of
+//! each sealed segment, and space back from what was forgotten. In this order, because the first
+//! keeps writes fast, the second restarts, and the third only saves room.
+
+use super::{
+    folder::Folder, log::Log, read, rewrite::Rewrite, segment::Segment, sidecar, spares::Zeroing,
+};
+use crate::Error;
+
+/// A journal with less than this in its newest segment gets no spare: most stores stay small, and
+/// need not take the room of a second segment.
+const SPARE_FROM_BYTES: u64 = 1 << 20;
+
+/// The jobs under way. A failed one is given up with what it wrote; its file's state is unknown.
+#[derive(Debug, Default)]
+pub(super) struct Upkeep {
+    zeroing: Option<Zeroing>,
+    rewrite: Option<Rewrite>,
+}
+
+// === impl Upkeep ===
+
+impl Upkeep {
+    /// One step of the most urgent job; returns whether there may be more to do.
+    pub(super) fn step(&mut self, log: &Log) -> Result<bool, Error> {
+        log.check_running()?;
+        Ok(self.prepare_spare(log)? || write_sidecar(log)? || self.rewrite(log)?)
+    }
+
+    fn prepare_spare(&mut self, log: &Log) -> Result<bool, Error> {
+        let zeroing = match self.zeroing.take() {
+            Some(zeroing) => zeroing,
+            None if !needs_spare(log) => return Ok(false),
+            None => Zeroing::begin(&log.folder, log.next_id())?,
+        };
+        let path = zeroing.path().to_owned();
+        self.zeroing =
+            zeroing.step(&log.folder, &log.spares).inspect_err(|_| give_up(&log.folder, &path))?;
+        Ok(true)
+    }
+
+    fn rewrite(&mut self, log: &Log) -> Result<bool, Error> {
+        let rewrite = match self.rewrite.take() {
+            Some(rewrite) => Some(rewrite),
+            None => Rewrite::begin(log)?,
+        };
+        let Some(rewrite) = rewrite else { return Ok(false) };
+        let path = rewrite.path().to_owned();
+        self.rewrite = rewrite.step(log).inspect_err(|_| give_up(&log.folder, &path))?;
+        Ok(true)
+    }
+}
+
+fn needs_spare(log: &Log) -> bool {
+    let threshold = SPARE_FROM_BYTES.min(log.segment_bytes / 2);
+    let newest = log.segments().pop();
+    log.spares.is_empty() && newest.is_some_and(|newest| newest.filled.read().end > threshold)
+}
+
+/// Writes the index of one sealed segment that has none; returns whether there was one.
+fn write_sidecar(log: &Log) -> Result<bool, Error> {
+    let mut segments = log.segments();
+    segments.pop();
+    let Some(segment) = segments.iter().find(|segment| !segment.has_sidecar()) else {
+        return Ok(false);
+    };
+    let mut heads = sidecar::Heads::default();
+    let filled = segment.filled.read().clone();
+    read::visit(segment, filled.index.spans(), &mut |_, kv| heads.push(&kv))?;
+    let Segment { path, header, .. } = &**segment;
+    let unfinished = log.folder.unfinished_path(log.next_id());
+    sidecar::write(&log.folder, (path, header), &filled, &heads, &unfinished)
+        .inspect_err(|_| give_up(&log.folder, &unfinished))?;
+    segment.note_sidecar();
+    Ok(true)
+}
+
+/// Removes what a failed job wrote: with the disk full, every attempt would take more of it.
+fn give_up(folder: &Folder, unfinished: &std::path::Path) {
+    if let Err(error) = folder.remove(unfinished) {
+        tracing::warn!(path = %unfinished.display(), %error, "unfinished file stays until restart");
+    }
+}
