@@ -36,10 +36,13 @@ pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     findings
 }
 
-/// A queue of one slot is a hand-over, not a buffer whose size someone chose.
+/// A queue of one slot is a hand-over, not a buffer whose size someone chose. Methods of the same
+/// name construct nothing.
 fn has_number_as_bound(code: &str) -> bool {
     BOUNDED.iter().any(|constructor| {
-        code.match_indices(constructor).any(|(at, _)| {
+        let calls = code.match_indices(constructor);
+        let mut constructions = calls.filter(|(at, _)| !code[..*at].ends_with('.'));
+        constructions.any(|(at, _)| {
             let argument = code[at + constructor.len()..].split([')', ',']).next().unwrap_or("");
             argument.starts_with(|c: char| c.is_ascii_digit()) && argument != "1"
         })
@@ -67,6 +70,7 @@ mod tests {
         assert_eq!(count("crates/store/src/a.rs", "crossbeam_channel::bounded::<u8>(X)"), 0);
         assert_eq!(count("crates/store/src/a.rs", "mpsc::channel(WATCH_QUEUE_MAX)"), 0);
         assert_eq!(count("crates/store/src/a.rs", "mpsc::channel(1)"), 0);
+        assert_eq!(count("crates/store/src/a.rs", "pool.channel(3)"), 0);
         assert_eq!(count("crates/store/tests/it/a.rs", "mpsc::channel(16)"), 0);
     }
 }

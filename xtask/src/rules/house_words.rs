@@ -1,5 +1,7 @@
 //! The project speaks of itself alone: no path of one machine, no host but those of documentation.
 
+use std::net::Ipv4Addr;
+
 use super::Finding;
 use crate::checkout::TextFile;
 
@@ -8,11 +10,9 @@ pub(super) const RULE: &str = "house-words";
 /// Top folders under which people and machines keep their own things.
 const PRIVATE_FOLDERS: [&str; 4] = ["home", "root", "Users", "work"];
 
-/// Hosts that may be linked to or spoken to. Packages come from where the user's tools are set to,
-/// so no registry is among them.
-const HOSTS: [&str; 13] = [
-    "127.0.0.1",
-    "[::1]",
+/// Hosts that may be linked to. Packages come from where the user's tools are set to, so no registry
+/// is among them.
+const HOSTS: [&str; 10] = [
     "apache.org",
     "cncf.io",
     "doc.rust-lang.org",
@@ -23,7 +23,6 @@ const HOSTS: [&str; 13] = [
     "ietf.org",
     "keepachangelog.com",
     "kubernetes.io",
-    "localhost",
 ];
 
 /// Ends reserved for examples, which name nobody.
@@ -57,25 +56,22 @@ fn private_folder(line: &str) -> Option<&'static str> {
     })
 }
 
-/// The hosts of all URLs, without user and port.
+/// The hosts of all web addresses, without user and port.
 fn hosts(line: &str) -> impl Iterator<Item = &str> {
-    line.split("://").skip(1).map(|rest| {
-        let ends_authority = |c: char| !(c.is_alphanumeric() || ".-_[]:@".contains(c));
+    let starts = ["http://", "https://"].into_iter().flat_map(|scheme| line.split(scheme).skip(1));
+    starts.map(|rest| {
+        let ends_authority = |c: char| !(c.is_alphanumeric() || ".-_:@".contains(c));
         let authority = rest.split(ends_authority).next().unwrap_or(rest);
         let host = authority.rsplit('@').next().unwrap_or(authority);
-        match host.find(']') {
-            Some(end) => &host[..=end],
-            None => host.split(':').next().unwrap_or(host).trim_end_matches('.'),
-        }
+        host.split(':').next().unwrap_or(host).trim_end_matches('.')
     })
 }
 
-/// Names without a dot are placeholders or machines of the test's own making.
+/// Numbers name nobody, and names without a dot are placeholders or of a test's own making.
 fn is_known(host: &str) -> bool {
     let is_below = |known: &str| host == known || host.ends_with(&format!(".{known}"));
     !host.contains('.')
-        || host.starts_with("127.")
-        || host.starts_with("0.0.0.0")
+        || host.parse::<Ipv4Addr>().is_ok()
         || HOSTS.into_iter().any(is_below)
         || EXAMPLE_ENDS.iter().any(|end| host.ends_with(end))
 }
@@ -95,13 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_read_from_urls() {
+    fn hosts_are_read_from_web_addresses() {
         let check = |line: &'static str| hosts(line).collect::<Vec<_>>();
-        assert_eq!(
-            check("see https://etcd.io/docs/v3.7/ and http://127.0.0.1:2379"),
-            ["etcd.io", "127.0.0.1"]
-        );
-        assert_eq!(check("`unix://sock` http://[::1]:80/x"), ["sock", "[::1]"]);
+        assert_eq!(check("(https://etcd.io/docs/v3.7/)."), ["etcd.io"]);
+        assert_eq!(check("\"http://user@127.0.0.1:2379\""), ["127.0.0.1"]);
+        assert_eq!(check("`unix:///run/w.sock`"), [] as [&str; 0]);
     }
 
     #[test]
@@ -109,6 +103,7 @@ mod tests {
         assert!(is_known("www.apache.org"));
         assert!(is_known("node-1.example"));
         assert!(is_known("localhost"));
+        assert!(is_known("10.0.0.1"));
         assert!(!is_known("registry.packages.dev"));
         assert!(!is_known("notetcd.io"));
     }
