@@ -1,0 +1,139 @@
+//! The network edge of the store: one client port that carries gRPC, the JSON gateway and HTTP,
+//! with or without TLS, over TCP and unix sockets.
+//!
+//! Owns the listening sockets, the connections and how bytes become requests. It never looks into
+//! a request's meaning: gRPC requests go to [`GrpcServices`], questions about health to [`Probes`].
+//!
+//! ```text
+//! socket ─ TLS ─ HTTP/1 or HTTP/2 ─┬─ application/grpc ───────────────► GrpcServices
+//!                                  └─ /v3/… ─ JSON to gRPC and back ─────────┘
+//!                                  └─ /health, /livez, /readyz, /version, /metrics
+//! ```
+
+mod connection;
+mod dispatch;
+mod endpoints;
+mod gateway;
+mod lifecycle;
+mod listen;
+mod pages;
+mod prefixed;
+mod services;
+mod tls;
+
+use std::sync::Arc;
+
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+pub use self::endpoints::{Probes, Read};
+pub use self::services::{GrpcReply, GrpcServices};
+pub use self::tls::{Error as TlsError, SelfSigned, SelfSignedError};
+
+use self::connection::Settings;
+use self::dispatch::Dispatch;
+use self::gateway::Gateway;
+use self::listen::Bound;
+use self::pages::Pages;
+use crate::options::{Address, Limits, Listener, Options};
+
+/// What a gRPC message may weigh beyond the largest request: its fields beside keys and values.
+/// Larger messages are refused unread, so this is the `max_decoding_message_size` of every service.
+pub const MESSAGE_OVERHEAD_BYTES: usize = 512 * 1024;
+
+/// Sockets that are bound but not yet served.
+pub struct Edge {
+    doors: Vec<Door>,
+    limits: Limits,
+}
+
+/// What is served once the sockets are bound.
+#[derive(Clone)]
+pub struct Content {
+    pub services: GrpcServices,
+    pub probes: Arc<dyn Probes>,
+    pub registry: Arc<Registry>,
+}
+
+/// What one listener carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traffic {
+    /// gRPC, JSON and HTTP together.
+    Everything,
+    /// gRPC alone, because HTTP has listeners of its own.
+    Grpc,
+    /// JSON and HTTP without gRPC.
+    Http,
+    /// Metrics and health.
+    Metrics,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot open a listener")]
+    Listen(#[from] listen::Error),
+    #[error("the task that accepts connections on {address} ended unexpectedly")]
+    Acceptor {
+        address: String,
+        #[source]
+        source: tokio::task::JoinError,
+    },
+}
+
+struct Door {
+    bound: Bound,
+    traffic: Traffic,
+}
+
+// === impl Edge ===
+
+impl Edge {
+    /// Binds every listener of the options, so that a busy address is known before anything else
+    /// of the store starts.
+    pub async fn bind(options: &Options) -> Result<Self, Error> {
+        let client =
+            if options.http_listeners.is_empty() { Traffic::Everything } else { Traffic::Grpc };
+        let groups = [
+            (&options.client_listeners, client),
+            (&options.http_listeners, Traffic::Http),
+            (&options.metrics_listeners, Traffic::Metrics),
+        ];
+        let mut doors = Vec::new();
+        for (listeners, traffic) in groups {
+            doors.extend(bind_all(listeners, traffic).await?);
+        }
+        Ok(Self { doors, limits: options.limits.clone() })
+    }
+
+    /// Where each listener really is: a port given as 0 is the one the system chose.
+    pub fn local_addresses(&self) -> impl Iterator<Item = (Traffic, &Address)> {
+        self.doors.iter().map(|door| (door.traffic, door.bound.address()))
+    }
+
+    /// Serves until `shutdown`, then drains: requests under way may end within
+    /// [`lifecycle::DRAIN_TIMEOUT`], new ones are refused.
+    pub async fn run(self, content: Content, shutdown: CancellationToken) -> Result<(), Error> {
+        let settings = Settings::new(&self.limits);
+        let message_bytes_max = self.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;
+        let doors = self.doors.into_iter().map(|door| lifecycle::Door {
+            dispatch: dispatch(door.traffic, &content, message_bytes_max),
+            bound: door.bound,
+        });
+        lifecycle::run(doors.collect(), settings, shutdown).await
+    }
+}
+
+async fn bind_all(listeners: &[Listener], traffic: Traffic) -> Result<Vec<Door>, Error> {
+    let mut doors = Vec::with_capacity(listeners.len());
+    for listener in listeners {
+        doors.push(Door { bound: Bound::bind(listener).await?, traffic });
+    }
+    Ok(doors)
+}
+
+fn dispatch(traffic: Traffic, content: &Content, message_bytes_max: usize) -> Dispatch {
+    let gateway = Gateway { services: content.services.clone(), message_bytes_max };
+    let pages = Pages { content: content.clone(), traffic, gateway };
+    let is_grpc = matches!(traffic, Traffic::Everything | Traffic::Grpc);
+    Dispatch::new(is_grpc.then(|| content.services.clone()), Arc::new(pages))
+}

@@ -1,0 +1,68 @@
+//! Messages from and to JSON text. Owns what is said about text that is no message.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::error::Category;
+use tonic::Status;
+
+/// What the beginning of some text is.
+pub(super) enum First<M> {
+    /// A message that takes this many bytes.
+    Message {
+        message: M,
+        length: usize,
+    },
+    /// White space.
+    Nothing,
+    /// A message that may become whole when more comes.
+    Partial,
+    Malformed(serde_json::Error),
+}
+
+/// Reads the first message of a text that may hold several.
+pub(super) fn first<M: DeserializeOwned>(text: &[u8]) -> First<M> {
+    let mut messages = serde_json::Deserializer::from_slice(text).into_iter();
+    match messages.next() {
+        None => First::Nothing,
+        Some(Ok(message)) => First::Message { message, length: messages.byte_offset() },
+        Some(Err(error)) if error.is_eof() => First::Partial,
+        Some(Err(error)) => First::Malformed(error),
+    }
+}
+
+/// Reads the only message of a whole body. An empty body is the message without fields.
+pub(super) fn read<M: DeserializeOwned + Default>(text: &[u8]) -> Result<M, Status> {
+    match first(text) {
+        First::Message { message, .. } => Ok(message),
+        First::Nothing => Ok(M::default()),
+        First::Partial => Err(Status::invalid_argument("unexpected EOF")),
+        First::Malformed(error) => Err(Status::invalid_argument(describe(&error, text))),
+    }
+}
+
+pub(super) fn write(message: &impl Serialize) -> Result<Vec<u8>, Status> {
+    serde_json::to_vec(message).map_err(|error| Status::internal(error.to_string()))
+}
+
+/// Says it as etcd's JSON library would, as far as ours knows the same.
+fn describe(error: &serde_json::Error, text: &[u8]) -> String {
+    let (line, column) = (error.line(), error.column());
+    let full = error.to_string();
+    let what = full.split(" at line ").next().unwrap_or(&full).replace('`', "\"");
+    if what == "expected value"
+        && let Some(found) = character_at(text, line, column)
+    {
+        return format!("invalid character {found:?} looking for beginning of value");
+    }
+    match error.classify() {
+        Category::Data => format!("proto: (line {line}:{column}): {what}"),
+        Category::Syntax | Category::Eof | Category::Io => {
+            format!("proto: syntax error (line {line}:{column}): {what}")
+        }
+    }
+}
+
+fn character_at(text: &[u8], line: usize, column: usize) -> Option<char> {
+    let line = text.split(|byte| *byte == b'\n').nth(line.checked_sub(1)?)?;
+    line.get(column.checked_sub(1)?).map(|byte| char::from(*byte))
+}

@@ -1,0 +1,133 @@
+//! Everything that is asked over plain HTTP, found by its path: health, version, metrics and the
+//! JSON gateway. Owns the paths and the headers that etcd puts on every answer.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW,
+    CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use tonic::body::Body;
+
+use super::gateway::Gateway;
+use super::{Content, Traffic, endpoints};
+use crate::auth::PeerIdentity;
+
+const PLAIN_TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+const GATEWAY: &str = "/v3/";
+/// What the gateway was called before etcd 3.4; clients of that time still say it.
+const OLD_GATEWAY: &str = "/v3beta/";
+
+const NAME_IGNORED: &str = "CommonName of client sending a request against gateway will be ignored and not used as expected";
+
+/// The HTTP side of one listener.
+pub(super) struct Pages {
+    pub(super) content: Content,
+    pub(super) traffic: Traffic,
+    pub(super) gateway: Gateway,
+}
+
+// === impl Pages ===
+
+impl Pages {
+    pub(super) async fn answer(
+        &self,
+        request: Request<Body>,
+        identity: Option<&PeerIdentity>,
+    ) -> Response<Body> {
+        let mut response = if request.method() == Method::OPTIONS {
+            Response::new(Body::empty())
+        } else {
+            self.route(request, identity).await
+        };
+        allow_any_origin(response.headers_mut());
+        response
+    }
+
+    async fn route(
+        &self,
+        request: Request<Body>,
+        identity: Option<&PeerIdentity>,
+    ) -> Response<Body> {
+        let path = request.uri().path();
+        let serves_api = matches!(self.traffic, Traffic::Everything | Traffic::Http);
+        if serves_api && let Some(path) = gateway_path(path) {
+            return self.gateway(&path, request, identity).await;
+        }
+        let serves_pages = self.traffic != Traffic::Grpc;
+        let page = match path {
+            "/version" if serves_api => Some(endpoints::version()),
+            "/metrics" if serves_pages => {
+                Some(endpoints::metrics(&self.content.registry, request.headers()))
+            }
+            _ if serves_pages => endpoints::health(&*self.content.probes, request.uri()).await,
+            _ => None,
+        };
+        match page {
+            None => not_found(),
+            Some(_) if request.method() != Method::GET => method_not_allowed(),
+            Some(page) => page,
+        }
+    }
+
+    async fn gateway(
+        &self,
+        path: &str,
+        request: Request<Body>,
+        identity: Option<&PeerIdentity>,
+    ) -> Response<Body> {
+        if identity.is_some() && self.content.probes.is_auth_enabled() {
+            return error_text(StatusCode::BAD_REQUEST, NAME_IGNORED);
+        }
+        self.gateway.answer(path, request).await
+    }
+}
+
+fn gateway_path(path: &str) -> Option<String> {
+    match path.strip_prefix(OLD_GATEWAY) {
+        Some(rest) => Some(format!("{GATEWAY}{rest}")),
+        None => path.starts_with(GATEWAY).then(|| path.to_owned()),
+    }
+}
+
+pub(super) fn text(status: StatusCode, text: impl Into<Vec<u8>>) -> Response<Body> {
+    full(status, PLAIN_TEXT, text.into())
+}
+
+pub(super) fn json(status: StatusCode, json: Vec<u8>) -> Response<Body> {
+    full(status, JSON, json)
+}
+
+/// An error in words: one line, and no browser takes it for something else.
+pub(super) fn error_text(status: StatusCode, words: &str) -> Response<Body> {
+    let mut response = text(status, format!("{words}\n"));
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+pub(super) fn full(status: StatusCode, kind: HeaderValue, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::new(Full::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+fn not_found() -> Response<Body> {
+    error_text(StatusCode::NOT_FOUND, "404 page not found")
+}
+
+fn method_not_allowed() -> Response<Body> {
+    let mut response = error_text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+    response
+}
+
+fn allow_any_origin(headers: &mut HeaderMap) {
+    let methods = HeaderValue::from_static("POST, GET, OPTIONS, PUT, DELETE");
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let names = HeaderValue::from_static("accept, content-type, authorization");
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names);
+}

@@ -1,0 +1,138 @@
+//! TLS of a listener: which certificate is shown, which client certificates are accepted, and who
+//! a client is by its certificate. Never decides what a client may do.
+
+mod certificate;
+mod client;
+mod self_signed;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+pub use self::self_signed::{Error as SelfSignedError, SelfSigned};
+
+use self::certificate::Certificate;
+use super::listen::Stream;
+use crate::auth::PeerIdentity;
+use crate::options::Tls;
+
+/// A client that connects and then stays silent holds a connection no longer than this.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// In order of preference; without a common one a client speaks HTTP/1.
+const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
+
+/// How connections of one listener become encrypted.
+#[derive(Clone)]
+pub(super) struct Handshake {
+    acceptor: TlsAcceptor,
+    /// A certificate that may be left out names nobody.
+    requires_client_cert: bool,
+}
+
+/// A connection after its handshake.
+pub(super) struct Encrypted {
+    pub(super) stream: TlsStream<Stream>,
+    pub(super) identity: Option<PeerIdentity>,
+    pub(super) is_http2: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot read the certificate {}", path.display())]
+    ReadCertificate {
+        path: PathBuf,
+        #[source]
+        source: pem::Error,
+    },
+    #[error("cannot read the private key {}", path.display())]
+    ReadKey {
+        path: PathBuf,
+        #[source]
+        source: pem::Error,
+    },
+    #[error("the key {} cannot serve the certificate {}", key.display(), certificate.display())]
+    Pair {
+        certificate: PathBuf,
+        key: PathBuf,
+        #[source]
+        source: rustls::Error,
+    },
+    #[error("cannot read when {} changed", path.display())]
+    Inspect {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot read the trusted certificates {}", path.display())]
+    ReadTrusted {
+        path: PathBuf,
+        #[source]
+        source: pem::Error,
+    },
+    #[error("a certificate in {} cannot be trusted", path.display())]
+    Trust {
+        path: PathBuf,
+        #[source]
+        source: rustls::Error,
+    },
+    #[error("the trusted certificates in {} cannot verify clients", path.display())]
+    Verifier {
+        path: PathBuf,
+        #[source]
+        source: rustls::server::VerifierBuilderError,
+    },
+    #[error(
+        "client certificates are asked for without a CA to verify them; name a trusted CA file"
+    )]
+    NoTrustedCa,
+    #[error("the cryptography provider supports none of TLS 1.2 and 1.3")]
+    Versions(#[source] rustls::Error),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum HandshakeError {
+    #[error("no TLS handshake within {} s", HANDSHAKE_TIMEOUT.as_secs())]
+    Timeout,
+    #[error("TLS handshake failed")]
+    Failed(#[source] io::Error),
+}
+
+// === impl Handshake ===
+
+impl Handshake {
+    pub(super) fn load(options: &Tls) -> Result<Self, Error> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let clients = client::verifier(options, &provider)?;
+        let certificate = Certificate::load(options, Arc::clone(&provider))?;
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(Error::Versions)?;
+        let mut config =
+            builder.with_client_cert_verifier(clients).with_cert_resolver(Arc::new(certificate));
+        config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+        let requires_client_cert = options.requires_client_cert;
+        Ok(Self { acceptor: Arc::new(config).into(), requires_client_cert })
+    }
+
+    pub(super) async fn perform(&self, stream: Stream) -> Result<Encrypted, HandshakeError> {
+        let stream = tokio::time::timeout(HANDSHAKE_TIMEOUT, self.acceptor.accept(stream))
+            .await
+            .map_err(|_elapsed| HandshakeError::Timeout)?
+            .map_err(HandshakeError::Failed)?;
+        let (_, session) = stream.get_ref();
+        let identity = if self.requires_client_cert { client::identity(session) } else { None };
+        let is_http2 = session.alpn_protocol() == Some(HTTP2);
+        Ok(Encrypted { stream, identity, is_http2 })
+    }
+}
+
+type Provider = Arc<CryptoProvider>;
