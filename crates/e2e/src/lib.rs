@@ -1,1 +1,26 @@
-//! 
+//! Tests against real peers: processes, the checkers that judge what was seen, and the differential
+//! driver that sends the same requests to two stores.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`scene`] | one test's world: runtime, scratch folder, programs; skipped if one is missing |
+//! | [`process`], [`store`], [`kube`] | starting, killing and restarting real programs |
+//! | [`wait`] | the only place that lets time pass |
+//! | [`client`], [`http`] | speaking to what was started |
+//! | [`check`] | pure judges of recorded histories |
+//! | [`differential`] | random requests to two stores, answers compared |
+//!
+//! Nothing here is part of the product, and nothing here knows how the store works inside: it is
+//! judged by its API alone, so that every suite can run on etcd as well.
+
+pub mod assets;
+pub mod check;
+pub mod client;
+pub mod http;
+pub mod kube;
+pub mod ports;
+pub mod process;
+pub mod report;
+pub mod scene;
+pub mod store;
+pub mod wait;

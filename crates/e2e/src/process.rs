@@ -1,0 +1,169 @@
+//! Real programs as children: started in a process group of their own, stopped with all they
+//! started, and killed by a watchdog if the test process dies first.
+//!
+//! Owns the process and its log file. Never decides when a program is ready: launchers do.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::wait::{Level, wait_for};
+
+/// How long a program may take to end after SIGTERM before it is killed.
+const STOP_WAIT: Duration = Duration::from_secs(15);
+
+/// How much of a log is quoted when a program ended on its own.
+const LOG_TAIL_BYTES: usize = 4096;
+
+/// Reads until the test process closes the pipe, by dying, then kills the group.
+const WATCHDOG: &str = "cat >/dev/null; kill -KILL -- -\"$0\"";
+
+/// What to start.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What the log file is called after.
+    pub name: String,
+    pub path: PathBuf,
+    pub arguments: Vec<String>,
+    pub environment: Vec<(String, String)>,
+    /// Where the log goes; appended to, so that a restarted program keeps its first words.
+    pub log_folder: PathBuf,
+}
+
+/// A running program. Dropping it kills its whole group.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    group: Pid,
+    watchdog: Child,
+    log: PathBuf,
+}
+
+// === impl Process ===
+
+impl Process {
+    pub fn start(program: &Program) -> Result<Self> {
+        let log = program.log_folder.join(format!("{}.log", program.name));
+        let out = open_log(&log, program)?;
+        let child = Command::new(&program.path)
+            .args(&program.arguments)
+            .envs(program.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(out.try_clone().context("share the log")?)
+            .stderr(out)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("start {}", program.path.display()))?;
+        let group = Pid::from_child(&child);
+        let watchdog = start_watchdog(group)?;
+        Ok(Self { name: program.name.clone(), child, group, watchdog, log })
+    }
+
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// # Errors
+    ///
+    /// If the program ended, with its status and the end of its log.
+    pub fn ensure_alive(&mut self) -> Result<()> {
+        let status = self.child.try_wait().context("look at the child")?;
+        let ended = status.map(|status| format!("{} ended: {status}\n{}", self.name, self.tail()));
+        ensure!(ended.is_none(), "{}", ended.unwrap_or_default());
+        Ok(())
+    }
+
+    /// The program's log so far.
+    pub fn log(&self) -> Result<String> {
+        let bytes = fs::read(&self.log).with_context(|| format!("read {}", self.log.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The end of the log, for an error that needs it.
+    fn tail(&self) -> String {
+        let log = self.log().unwrap_or_else(|error| format!("{error:#}"));
+        let start = log.len().saturating_sub(LOG_TAIL_BYTES);
+        let start = (start..=log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(start);
+        log[start..].to_owned()
+    }
+
+    /// SIGKILL to the group, at once: what a power cut is to a process.
+    pub fn kill(mut self) -> Result<()> {
+        self.signal(Signal::KILL)?;
+        self.child.wait().context("wait for the killed child")?;
+        Ok(())
+    }
+
+    /// SIGTERM, a bounded wait, then SIGKILL to the group. Returns how the program ended.
+    pub async fn stop(mut self) -> Result<ExitStatus> {
+        self.signal(Signal::TERM)?;
+        self.wait_end(STOP_WAIT).await
+    }
+
+    /// Waits for a program that is to end by itself.
+    pub async fn wait_end(&mut self, bound: Duration) -> Result<ExitStatus> {
+        let name = self.name.clone();
+        wait_for(&format!("{name} to end"), bound, async || {
+            let status = self.child.try_wait().context("look at the child")?;
+            Ok(status.map_or_else(|| Level::Below("running".to_owned()), Level::Reached))
+        })
+        .await
+    }
+
+    /// Sends a signal to the whole group. A group that is gone already is no error.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        match kill_process_group(self.group, signal) {
+            Err(error) if error != Errno::SRCH => {
+                Err(error).with_context(|| format!("send {signal:?} to {}", self.name))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Process {
+    /// The watchdog goes first: once the child is waited for, its number may be somebody else's.
+    fn drop(&mut self) {
+        let steps = [
+            self.watchdog.kill(),
+            self.watchdog.wait().map(drop),
+            self.signal(Signal::KILL).map_err(std::io::Error::other),
+            self.child.wait().map(drop),
+        ];
+        for error in steps.into_iter().filter_map(Result::err) {
+            crate::report::say(&format!("{}: cannot end it: {error}", self.name));
+        }
+    }
+}
+
+fn open_log(log: &Path, program: &Program) -> Result<File> {
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(log)
+        .with_context(|| format!("open {}", log.display()))?;
+    writeln!(file, "$ {} {}", program.path.display(), program.arguments.join(" "))
+        .context("write the log's first line")?;
+    Ok(file)
+}
+
+/// In a group of its own, so that an interrupt at the terminal does not end it with the test.
+fn start_watchdog(group: Pid) -> Result<Child> {
+    Command::new("/bin/sh")
+        .args(["-c", WATCHDOG, &group.as_raw_nonzero().to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .context("start the watchdog")
+}

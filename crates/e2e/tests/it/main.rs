@@ -1,0 +1,4 @@
+//! Everything that judges the store from outside. The checkers prove themselves anywhere; what
+//! needs real programs is behind the feature `peers`.
+
+mod checkers;
