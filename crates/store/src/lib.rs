@@ -1,5 +1,40 @@
-//! The shell of the store.
+//! The shell of the store: an etcd v3 server over a journal.
+//!
+//! ```text
+//! http ──► services ──commands──► sequencer ──batches──► journal
+//!              ▲                      │                     │ durable
+//!              └── published state ◄──┴── watch, leases, auth ◄┘
+//! ```
+//!
+//! A write goes through the [`sequencer`], which gives it its revision and answers when it is
+//! durable. A read takes the newest [`published`] state and waits for nobody. [`watch`] is a cursor
+//! over the journal. The store never keeps state on a disk itself: that is the journal's.
 
+mod alarm;
+pub(crate) mod auth;
+mod auto_compaction;
+mod context;
+mod error;
+mod expiry;
+mod housekeeping;
+pub mod http;
+mod lease;
+mod lifecycle;
+mod load;
+mod meta;
+mod metrics;
 mod options;
+mod probes;
+mod published;
+mod quota;
+mod sequencer;
+mod service;
+mod services;
+mod values;
+mod watch;
 
+pub(crate) use error::Error;
+pub use lifecycle::StopError;
+pub use load::LoadError;
 pub use options::{Address, AuthToken, AutoCompaction, JwtOptions, Limits, Listener, Options, Tls};
+pub use service::{Service, StartError};

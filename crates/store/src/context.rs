@@ -1,0 +1,113 @@
+//! What every service holds: the way to the writer, the durable state, and who is who.
+
+use std::{sync::Arc, time::SystemTime};
+
+use arc_swap::ArcSwap;
+use etcd_api::{ApiError, etcdserverpb::ResponseHeader};
+use http::{Extensions, HeaderMap};
+use journal::{Epoch, Journal};
+use mvcc::Revision;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::{
+    Error, Options,
+    alarm::Alarms,
+    auth::{self, Caller, Gate},
+    lease::Deadlines,
+    metrics::Metrics,
+    published::{Published, State},
+    quota::Quota,
+    sequencer::Sequencer,
+    values::KeptValues,
+    watch::SessionContext,
+};
+
+/// Shared by all services of one store.
+pub(crate) struct Context {
+    pub(crate) options: Options,
+    pub(crate) identity: Identity,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) sequencer: Sequencer,
+    pub(crate) published: Arc<Published>,
+    pub(crate) kept: Arc<KeptValues>,
+    pub(crate) deadlines: Mutex<Deadlines>,
+    pub(crate) alarms: ArcSwap<Alarms>,
+    pub(crate) gate: Gate,
+    pub(crate) quota: Quota,
+    pub(crate) watch: Arc<SessionContext>,
+    pub(crate) metrics: Metrics,
+    /// The wall clock, which belongs to the binary.
+    pub(crate) clock: fn() -> SystemTime,
+}
+
+/// Who this member is. Stable for the life of the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) cluster_id: u64,
+    pub(crate) member_id: u64,
+    /// How often the writer's role was taken, which is what a term of etcd's counts.
+    pub(crate) term: Epoch,
+}
+
+// === impl Context ===
+
+impl Context {
+    /// The newest durable state: what a linearizable read sees, since every write is published
+    /// before it is answered.
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.published.load()
+    }
+
+    pub(crate) fn header(&self, revision: Revision) -> ResponseHeader {
+        ResponseHeader {
+            cluster_id: self.identity.cluster_id,
+            member_id: self.identity.member_id,
+            revision: revision.0,
+            raft_term: self.identity.term.0,
+        }
+    }
+
+    /// Completes a header that has its revision already.
+    pub(crate) fn complete(&self, header: &mut Option<ResponseHeader>) {
+        let revision = header.as_ref().map_or(0, |header| header.revision);
+        *header = Some(self.header(Revision(revision)));
+    }
+
+    pub(crate) fn caller(
+        &self,
+        headers: &HeaderMap,
+        extensions: &Extensions,
+    ) -> Result<Caller, Error> {
+        self.gate.caller(headers, extensions, self.now()).map_err(Error::Auth)
+    }
+
+    pub(crate) fn now(&self) -> auth::Now {
+        auth::Now { monotonic: Instant::now(), wall: (self.clock)() }
+    }
+
+    /// Refuses a write that needs room when there is none, and raises the alarm for it.
+    pub(crate) async fn check_room(&self, cost_bytes: usize) -> Result<(), Error> {
+        if self.alarms.load().is_out_of_space() {
+            return Err(ApiError::NoSpace.into());
+        }
+        if self.quota.has_room(&*self.journal, cost_bytes).map_err(Error::Journal)? {
+            return Ok(());
+        }
+        self.sequencer.alarm(crate::alarm::Change::Raise(self.no_space_alarm())).await?;
+        tracing::error!(quota_bytes = self.options.limits.quota_bytes, "the quota is used up");
+        Err(ApiError::NoSpace.into())
+    }
+
+    /// Refuses everything once data was found damaged.
+    pub(crate) fn check_healthy(&self) -> Result<(), Error> {
+        if self.alarms.load().is_corrupt() { Err(ApiError::Corrupt.into()) } else { Ok(()) }
+    }
+
+    fn no_space_alarm(&self) -> crate::alarm::Alarm {
+        crate::alarm::Alarm {
+            kind: etcd_api::etcdserverpb::AlarmType::Nospace as i32,
+            member_id: self.identity.member_id,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Why the store refuses a request, and which entry of etcd's catalogue says so.
+
+use etcd_api::ApiError;
+
+use crate::auth;
+
+/// Why a request was refused or not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the request makes no sense")]
+    Request(#[source] mvcc::check::RequestError),
+    #[error("the keyspace refused")]
+    Keyspace(#[source] mvcc::Error),
+    #[error("access refused")]
+    Auth(#[source] auth::Error),
+    /// An answer of the API that no state below the services decides.
+    #[error("{0}")]
+    Api(#[source] ApiError),
+    #[error("the journal failed")]
+    Journal(#[source] journal::Error),
+    #[error("history could not be read")]
+    History(#[source] mvcc::ReadError),
+    /// The store is shutting down, or has stopped because its journal failed.
+    #[error("the store has stopped")]
+    Stopped,
+}
+
+// === impl Error ===
+
+impl Error {
+    /// How a client hears of it.
+    pub(crate) fn api(&self) -> ApiError {
+        match self {
+            Self::Request(error) => of_request(*error),
+            Self::Keyspace(error) => of_keyspace(error),
+            Self::Auth(error) => error.api_error(),
+            Self::Api(error) => *error,
+            Self::Journal(_) | Self::History(_) => ApiError::Corrupt,
+            Self::Stopped => ApiError::Stopped,
+        }
+    }
+}
+
+impl From<ApiError> for Error {
+    fn from(error: ApiError) -> Self {
+        Self::Api(error)
+    }
+}
+
+fn of_request(error: mvcc::check::RequestError) -> ApiError {
+    use mvcc::check::RequestError;
+    match error {
+        RequestError::EmptyKey => ApiError::EmptyKey,
+        RequestError::InvalidSort => ApiError::InvalidSortOption,
+        RequestError::ValueProvided => ApiError::ValueProvided,
+        RequestError::LeaseProvided => ApiError::LeaseProvided,
+        RequestError::TooManyOps => ApiError::TooManyOps,
+        RequestError::DuplicateKey => ApiError::DuplicateKey,
+        RequestError::EmptyOp => ApiError::KeyNotFound,
+    }
+}
+
+fn of_keyspace(error: &mvcc::Error) -> ApiError {
+    match error {
+        mvcc::Error::FutureRevision { .. } => ApiError::FutureRevision,
+        mvcc::Error::Compacted { .. } => ApiError::Compacted,
+        mvcc::Error::KeyNotFound => ApiError::KeyNotFound,
+        mvcc::Error::LeaseNotFound(_) => ApiError::LeaseNotFound,
+        mvcc::Error::LeaseExists(_) => ApiError::LeaseExists,
+        mvcc::Error::Read { .. } => ApiError::Corrupt,
+    }
+}

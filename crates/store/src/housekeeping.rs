@@ -1,0 +1,119 @@
+//! The thread that does what no request should wait for: giving up what compaction found, and the
+//! journal's own upkeep.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
+
+use journal::{AppendError, Epoch, Journal};
+use mvcc::{Position, Revision};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    Error,
+    published::Published,
+    sequencer::{Command, Compacted},
+};
+
+/// Steps of a sweep that wait for housekeeping. When it is full the sweep waits, not the writes.
+pub(crate) const SUPERSEDED_MAX: usize = 1024;
+
+/// How often readers from before a compaction, and the journal's upkeep, are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Positions that no state from `compacted` on shows.
+pub(crate) struct Superseded {
+    pub(crate) compacted: Revision,
+    /// The store's revision, for the answers.
+    pub(crate) revision: Revision,
+    pub(crate) positions: Vec<Position>,
+    /// Who waits for the end of the compaction, if this is it.
+    pub(crate) replies: Vec<oneshot::Sender<Result<Compacted, Error>>>,
+}
+
+pub(crate) struct Housekeeping {
+    journal: Arc<dyn Journal>,
+    epoch: Epoch,
+    published: Arc<Published>,
+    superseded: Receiver<Superseded>,
+    /// Wakes the writer, whose sweep may be waiting for room.
+    commands: mpsc::Sender<Command>,
+    /// In order of compaction.
+    waiting: VecDeque<Superseded>,
+}
+
+/// Why housekeeping ended early. The store stops with it: a journal that cannot be kept in order
+/// cannot be trusted with writes.
+#[derive(Debug, thiserror::Error)]
+pub enum HousekeepingError {
+    #[error("superseded changes could not be given up")]
+    Forget {
+        #[source]
+        source: AppendError,
+    },
+    #[error("the journal could not be kept in order")]
+    Maintain {
+        #[source]
+        source: journal::Error,
+    },
+}
+
+// === impl Housekeeping ===
+
+impl Housekeeping {
+    pub(crate) fn new(
+        journal: Arc<dyn Journal>,
+        epoch: Epoch,
+        published: Arc<Published>,
+        superseded: Receiver<Superseded>,
+        commands: mpsc::Sender<Command>,
+    ) -> Self {
+        Self { journal, epoch, published, superseded, commands, waiting: VecDeque::new() }
+    }
+
+    /// Works until the writer is gone.
+    pub(crate) fn run(mut self) -> Result<(), HousekeepingError> {
+        let mut wait = LOOK_INTERVAL;
+        loop {
+            match self.superseded.recv_timeout(wait) {
+                Ok(superseded) => self.take(superseded),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            self.forget()?;
+            let has_more =
+                self.journal.maintain().map_err(|source| HousekeepingError::Maintain { source })?;
+            wait = if has_more { Duration::ZERO } else { LOOK_INTERVAL };
+        }
+    }
+
+    /// Takes all that is there, then lets the writer go on.
+    fn take(&mut self, first: Superseded) {
+        self.waiting.push_back(first);
+        self.waiting.extend(self.superseded.try_iter());
+        // A full queue means that the writer is awake.
+        drop(self.commands.try_send(Command::Wake));
+    }
+
+    /// Gives up what no reader can ask for any more.
+    fn forget(&mut self) -> Result<(), HousekeepingError> {
+        while let Some(first) = self.waiting.front() {
+            if self.published.has_readers_before(first.compacted) {
+                return Ok(());
+            }
+            let first = self.waiting.pop_front().expect("the front was just seen");
+            self.journal
+                .forget(self.epoch, &first.positions)
+                .map_err(|source| HousekeepingError::Forget { source })?;
+            for reply in first.replies {
+                drop(reply.send(Ok(Compacted { revision: first.revision })));
+            }
+        }
+        Ok(())
+    }
+}

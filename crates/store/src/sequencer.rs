@@ -1,0 +1,133 @@
+//! The one writer: gives every write its revision, and answers once it is durable.
+//!
+//! ```text
+//! workers ──commands──► sequencer ──batches──► committer ──► published state, watches, answers
+//!                        evaluates               appends
+//! ```
+//!
+//! Two threads. The [`writer`] evaluates commands against the keyspace, pending writes included,
+//! and gathers what they leave in a batch. The [`committer`] makes one batch durable at a time;
+//! meanwhile the next one gathers. There is no timer: a batch goes as soon as the committer is
+//! free, so it holds what arrived while the one before was syncing.
+
+mod batch;
+mod command;
+mod committer;
+mod writer;
+
+pub(crate) use batch::{ChangeEvent, CommittedBatch, Effect, Previous};
+pub(crate) use command::{Command, Compacted, LeaseContent};
+pub use committer::CommitError;
+pub(crate) use committer::{Audience, Committer};
+pub(crate) use writer::{Channels, Loaded, Writer};
+
+use etcd_api::etcdserverpb::{
+    DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
+};
+use mvcc::{LeaseId, Revision};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{
+    Error, alarm,
+    auth::{self, Caller},
+};
+
+/// Commands that wait for the sequencer. Full means that the journal is slower than the clients;
+/// they wait for room.
+pub(crate) const COMMANDS_MAX: usize = 4096;
+
+/// Sends commands to the sequencer and waits for their answers.
+#[derive(Clone)]
+pub(crate) struct Sequencer {
+    commands: mpsc::Sender<Command>,
+}
+
+// === impl Sequencer ===
+
+impl Sequencer {
+    pub(crate) fn new(commands: mpsc::Sender<Command>) -> Self {
+        Self { commands }
+    }
+
+    pub(crate) async fn put(
+        &self,
+        request: PutRequest,
+        caller: Caller,
+    ) -> Result<PutResponse, Error> {
+        self.ask(|reply| Command::Put { request, caller, reply }).await
+    }
+
+    pub(crate) async fn delete_range(
+        &self,
+        request: DeleteRangeRequest,
+        caller: Caller,
+    ) -> Result<DeleteRangeResponse, Error> {
+        self.ask(|reply| Command::DeleteRange { request, caller, reply }).await
+    }
+
+    pub(crate) async fn txn(
+        &self,
+        request: TxnRequest,
+        caller: Caller,
+    ) -> Result<TxnResponse, Error> {
+        self.ask(|reply| Command::Txn { request: Box::new(request), caller, reply }).await
+    }
+
+    /// Forgets history below `to`. With `is_physical` the answer waits until the space is given up.
+    pub(crate) async fn compact(
+        &self,
+        to: Revision,
+        is_physical: bool,
+    ) -> Result<Compacted, Error> {
+        self.ask(|reply| Command::Compact { to, is_physical, reply }).await
+    }
+
+    pub(crate) async fn grant(&self, id: LeaseId, ttl_s: i64) -> Result<Revision, Error> {
+        self.ask(|reply| Command::Grant { id, ttl_s, reply }).await
+    }
+
+    /// Without a caller the lease has expired.
+    pub(crate) async fn revoke(
+        &self,
+        id: LeaseId,
+        caller: Option<Caller>,
+    ) -> Result<Revision, Error> {
+        self.ask(|reply| Command::Revoke { id, caller, reply }).await
+    }
+
+    pub(crate) async fn lease(&self, id: LeaseId) -> Result<Option<LeaseContent>, Error> {
+        self.ask(|reply| Command::Lease { id, reply }).await
+    }
+
+    pub(crate) async fn alarm(&self, change: alarm::Change) -> Result<Vec<alarm::Alarm>, Error> {
+        self.ask(|reply| Command::Alarm { change, reply }).await
+    }
+
+    pub(crate) async fn auth(
+        &self,
+        change: auth::Change,
+        caller: Caller,
+    ) -> Result<Revision, Error> {
+        self.ask(|reply| Command::Auth { change, caller, reply }).await
+    }
+
+    /// Lets what was sent before finish, then ends both threads.
+    pub(crate) async fn stop(&self) {
+        // A closed channel means that the writer has ended already, which is what was asked for.
+        self.commands.send(Command::Stop).await.ok();
+    }
+
+    async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
+    ) -> Result<T, Error> {
+        let (reply, answer) = oneshot::channel();
+        if self.commands.send(command(reply)).await.is_err() {
+            return Err(Error::Stopped);
+        }
+        match answer.await {
+            Ok(answer) => answer,
+            Err(_) => Err(Error::Stopped),
+        }
+    }
+}

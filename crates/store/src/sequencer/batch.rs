@@ -1,0 +1,76 @@
+//! What travels from the writer through the committer to everyone else.
+
+use std::sync::Arc;
+
+use etcd_api::mvccpb::KeyValue;
+use mvcc::{LeaseId, Position, Revision, View, Written};
+
+use crate::{alarm, auth};
+
+/// Sends one answer.
+pub(super) type Answer = Box<dyn FnOnce() + Send>;
+
+/// What commands leave behind until it is durable.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) written: Vec<Written>,
+    pub(super) meta: Vec<journal::MetaChange>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) answers: Vec<Answer>,
+    /// Bytes of the key-values in `written`.
+    pub(super) bytes: usize,
+}
+
+/// One batch on its way to the journal.
+pub(crate) struct Batch {
+    pub(super) journal: Arc<journal::Batch>,
+    /// For each record, what each of its changes replaced.
+    pub(super) previous: Vec<Vec<Option<Position>>>,
+    /// The state after the batch.
+    pub(super) view: View,
+    pub(super) effects: Vec<Effect>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// What else becomes true when the batch is durable.
+pub(crate) enum Effect {
+    LeaseGranted { id: LeaseId, ttl_s: i64 },
+    LeaseRevoked { id: LeaseId },
+    Alarms(alarm::Alarms),
+    Auth(Arc<auth::State>),
+}
+
+/// The changes of one batch, durable and in order, for those who watch.
+pub(crate) struct CommittedBatch {
+    pub(crate) first: Revision,
+    pub(crate) last: Revision,
+    pub(crate) events: Vec<ChangeEvent>,
+}
+
+/// One change of one key.
+pub(crate) struct ChangeEvent {
+    pub(crate) position: Position,
+    pub(crate) kv: KeyValue,
+    pub(crate) previous: Previous,
+}
+
+/// The version a change replaced.
+pub(crate) enum Previous {
+    None,
+    Known(KeyValue),
+    /// To be read back if someone asks.
+    At(Position),
+}
+
+// === impl Gathered ===
+
+impl Gathered {
+    pub(super) fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.written.is_empty() && self.meta.is_empty()
+    }
+
+    pub(super) fn add(&mut self, written: Written) {
+        self.bytes += written.record.encoded_len();
+        self.written.push(written);
+    }
+}

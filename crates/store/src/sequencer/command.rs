@@ -1,0 +1,80 @@
+//! What the sequencer can be asked for.
+
+use bytes::Bytes;
+use etcd_api::etcdserverpb::{
+    DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
+};
+use mvcc::{LeaseId, Revision};
+use tokio::sync::oneshot;
+
+use crate::{
+    Error, alarm,
+    auth::{self, Caller},
+};
+
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// One command. Every answer waits until all that was written before it is durable, so that nobody
+/// learns of a write that a crash could still take back.
+pub(crate) enum Command {
+    Put {
+        request: PutRequest,
+        caller: Caller,
+        reply: Reply<PutResponse>,
+    },
+    DeleteRange {
+        request: DeleteRangeRequest,
+        caller: Caller,
+        reply: Reply<DeleteRangeResponse>,
+    },
+    Txn {
+        request: Box<TxnRequest>,
+        caller: Caller,
+        reply: Reply<TxnResponse>,
+    },
+    Compact {
+        to: Revision,
+        is_physical: bool,
+        reply: Reply<Compacted>,
+    },
+    Grant {
+        id: LeaseId,
+        ttl_s: i64,
+        reply: Reply<Revision>,
+    },
+    /// Without a caller it is the store's own doing.
+    Revoke {
+        id: LeaseId,
+        caller: Option<Caller>,
+        reply: Reply<Revision>,
+    },
+    Lease {
+        id: LeaseId,
+        reply: Reply<Option<LeaseContent>>,
+    },
+    Alarm {
+        change: alarm::Change,
+        reply: Reply<Vec<alarm::Alarm>>,
+    },
+    Auth {
+        change: auth::Change,
+        caller: Caller,
+        reply: Reply<Revision>,
+    },
+    /// Nothing to do but to look whether the committer is free.
+    Wake,
+    /// The last command.
+    Stop,
+}
+
+/// The answer to a compaction.
+pub(crate) struct Compacted {
+    /// The store's revision, not the compacted one.
+    pub(crate) revision: Revision,
+}
+
+/// A lease as the keyspace knows it.
+pub(crate) struct LeaseContent {
+    pub(crate) ttl_s: i64,
+    pub(crate) keys: Vec<Bytes>,
+}

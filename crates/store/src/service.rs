@@ -1,0 +1,225 @@
+//! One store: opened, served, stopped.
+
+use std::{
+    sync::{Arc, mpsc as std_mpsc},
+    time::SystemTime,
+};
+
+use arc_swap::ArcSwap;
+use etcd_api::etcdserverpb::{
+    kv_server::KvServer, lease_server::LeaseServer, watch_server::WatchServer,
+};
+use journal::Journal;
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+use tokio::{sync::mpsc, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Options,
+    auth::{self, Gate},
+    context::Context,
+    housekeeping::{self, Housekeeping},
+    http::{self, Content, Edge, GrpcServices, Traffic},
+    lease::Deadlines,
+    lifecycle::{self, Flow, StopError, Threads},
+    load::{self, LoadError, Opened},
+    metrics::Metrics,
+    options::Address,
+    probes::StoreProbes,
+    published::Published,
+    quota::Quota,
+    sequencer::{self, Audience, Channels, Committer, Effect, Sequencer, Writer},
+    services::{KvService, LeaseService, WatchService},
+    values::KeptValues,
+    watch::{self, History, SessionContext},
+};
+
+/// A store whose state is read back and whose sockets are bound.
+pub struct Service {
+    context: Arc<Context>,
+    edge: Edge,
+    threads: Threads,
+    registry: Registry,
+}
+
+/// Why a store did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the listeners could not be opened")]
+    Bind {
+        #[source]
+        source: http::Error,
+    },
+    #[error("the journal could not be taken over")]
+    Load {
+        #[source]
+        source: LoadError,
+    },
+    #[error("the keys for tokens could not be read")]
+    Tokens {
+        #[source]
+        source: auth::KeyError,
+    },
+    #[error("the store's threads could not be started")]
+    Threads {
+        #[source]
+        source: StopError,
+    },
+}
+
+// === impl Service ===
+
+impl Service {
+    /// Binds the listeners, takes the writer's role and reads the journal back. Nothing is served
+    /// before [`run`](Self::run).
+    pub async fn start(
+        options: Options,
+        journal: Arc<dyn Journal>,
+        clock: fn() -> SystemTime,
+    ) -> Result<Self, StartError> {
+        let edge = Edge::bind(&options).await.map_err(|source| StartError::Bind { source })?;
+        let opened = load::open(&journal).map_err(|source| StartError::Load { source })?;
+        let mut registry = Registry::default();
+        let (context, flow) = assemble(options, journal, opened, clock, &mut registry)
+            .map_err(|source| StartError::Tokens { source })?;
+        let threads = Threads::start(flow).map_err(|source| StartError::Threads { source })?;
+        Ok(Self { context, edge, threads, registry })
+    }
+
+    /// Where clients are served; a port given as 0 is the one the system chose.
+    pub fn addresses(&self) -> impl Iterator<Item = (Traffic, &Address)> {
+        self.edge.local_addresses()
+    }
+
+    /// Serves until `shutdown`, then lets what was begun finish. An error means that the store could
+    /// not go on: nothing that was answered is lost, but nothing more can be promised.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), StopError> {
+        let Self { context, edge, threads, registry } = self;
+        let stop = shutdown.child_token();
+        let failed = threads.failed();
+        let content = content(&context, registry);
+        let sequencer = context.sequencer.clone();
+        let serving = lifecycle::serve(context, edge, content, stop.clone());
+        let stop_on_failure = async {
+            failed.cancelled().await;
+            stop.cancel();
+            std::future::pending().await
+        };
+        let served = tokio::select! {
+            served = serving => served,
+            never = stop_on_failure => never,
+        };
+        sequencer.stop().await;
+        let joined = tokio::task::spawn_blocking(move || threads.join()).await;
+        // The threads' failure is the cause, if there is one; the edge's would be its consequence.
+        joined.unwrap_or(Err(StopError::Panicked { name: "join" })).and(served)
+    }
+}
+
+/// Builds the channels between the threads and what the services share.
+fn assemble(
+    options: Options,
+    journal: Arc<dyn Journal>,
+    opened: Opened,
+    clock: fn() -> SystemTime,
+    registry: &mut Registry,
+) -> Result<(Arc<Context>, Flow), auth::KeyError> {
+    let Opened { state, identity, batch_number } = opened;
+    let epoch = identity.term;
+    let (commands, command_queue) = mpsc::channel(sequencer::COMMANDS_MAX);
+    let (batches, batch_queue) = std_mpsc::sync_channel(1);
+    let (durable, durable_signal) = std_mpsc::sync_channel(1);
+    let (superseded, superseded_queue) = std_mpsc::sync_channel(housekeeping::SUPERSEDED_MAX);
+
+    let kept = Arc::new(KeptValues::new(journal.clone(), options.cache_bytes));
+    let published = Arc::new(Published::new(state.keyspace.view()));
+    let (hub, feed, hub_thread) = watch::hub(published.revision(), kept.clone());
+    let history =
+        History { journal: journal.clone(), published: published.clone(), kept: kept.clone() };
+    let context = Arc::new(Context {
+        identity,
+        journal: journal.clone(),
+        sequencer: Sequencer::new(commands.clone()),
+        published: published.clone(),
+        kept: kept.clone(),
+        deadlines: Mutex::new(deadlines(&state.keyspace)),
+        alarms: ArcSwap::from_pointee(state.alarms.clone()),
+        gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(state.auth.clone()))?,
+        quota: Quota::new(options.limits.quota_bytes),
+        watch: Arc::new(SessionContext {
+            hub,
+            history,
+            fragment_bytes: options.limits.request_bytes_max,
+            progress_interval: options.watch_progress_interval,
+        }),
+        metrics: Metrics::new(registry),
+        options,
+        clock,
+    });
+    let effects = context.clone();
+    let audience = Audience {
+        kept: kept.clone(),
+        published: published.clone(),
+        on_effect: Box::new(move |effect| on_effect(&effects, effect)),
+        on_changes: Box::new(move |changes| feed.bring(changes)),
+    };
+    let channels =
+        Channels { commands: command_queue, batches, durable: durable_signal, superseded };
+    let flow = Flow {
+        writer: Writer::new(state, epoch, batch_number, kept, channels),
+        committer: Committer {
+            journal: journal.clone(),
+            epoch,
+            batches: batch_queue,
+            durable,
+            commands: commands.clone(),
+            audience,
+        },
+        hub: hub_thread,
+        housekeeping: Housekeeping::new(journal, epoch, published, superseded_queue, commands),
+    };
+    Ok((context, flow))
+}
+
+/// Every lease has its full time again.
+fn deadlines(keyspace: &mvcc::Keyspace) -> Deadlines {
+    let now = Instant::now();
+    let mut deadlines = Deadlines::default();
+    for (id, lease) in keyspace.leases().iter() {
+        deadlines.grant(id, lease.ttl_s, now);
+    }
+    deadlines
+}
+
+fn on_effect(context: &Context, effect: Effect) {
+    match effect {
+        Effect::LeaseGranted { id, ttl_s } => {
+            context.deadlines.lock().grant(id, ttl_s, Instant::now());
+        }
+        Effect::LeaseRevoked { id } => context.deadlines.lock().revoke(id),
+        Effect::Alarms(alarms) => context.alarms.store(Arc::new(alarms)),
+        Effect::Auth(state) => context.gate.publish(state),
+    }
+}
+
+fn content(context: &Arc<Context>, registry: Registry) -> Content {
+    let bytes_max = context.options.limits.request_bytes_max + http::MESSAGE_OVERHEAD_BYTES;
+    let services = GrpcServices::default()
+        .with(
+            KvServer::new(KvService::new(context.clone()))
+                .max_decoding_message_size(bytes_max)
+                .max_encoding_message_size(usize::MAX),
+        )
+        .with(
+            WatchServer::new(WatchService::new(context.clone()))
+                .max_decoding_message_size(bytes_max)
+                .max_encoding_message_size(usize::MAX),
+        )
+        .with(LeaseServer::new(LeaseService::new(context.clone())));
+    Content {
+        services,
+        probes: Arc::new(StoreProbes { context: context.clone() }),
+        registry: Arc::new(registry),
+    }
+}

@@ -1,0 +1,12 @@
+//! The gRPC services. Each checks what a request says, asks the writer or reads the durable state,
+//! and completes the answer; nothing is decided here.
+
+mod kv;
+mod lease;
+mod range_stream;
+mod status;
+mod watch;
+
+pub(crate) use kv::KvService;
+pub(crate) use lease::LeaseService;
+pub(crate) use watch::WatchService;

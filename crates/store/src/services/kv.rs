@@ -1,0 +1,182 @@
+//! `etcdserverpb.KV`.
+
+use std::sync::Arc;
+
+use etcd_api::{
+    ApiError,
+    etcdserverpb::{
+        CompactionRequest, CompactionResponse, DeleteRangeRequest, DeleteRangeResponse, PutRequest,
+        PutResponse, RangeRequest, RangeResponse, TxnRequest, TxnResponse, kv_server::Kv,
+    },
+};
+use mvcc::{Leases, Revision, View, check};
+use prost::Message;
+use tonic::{Request, Response, Status};
+
+use super::range_stream::{self, RangeStream};
+use crate::{
+    Error,
+    auth::{self, Access, Caller},
+    context::Context,
+    quota,
+};
+
+pub(crate) struct KvService {
+    context: Arc<Context>,
+}
+
+// === impl KvService ===
+
+impl KvService {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
+    fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
+        self.context.check_healthy()?;
+        self.context.caller(request.metadata().as_ref(), request.extensions())
+    }
+
+    fn check_size(&self, request: &impl Message) -> Result<(), Error> {
+        if request.encoded_len() > self.context.options.limits.request_bytes_max {
+            return Err(ApiError::RequestTooLarge.into());
+        }
+        Ok(())
+    }
+
+    /// Reads in the newest durable state, which is at least as new as any write that was answered.
+    fn read<R>(
+        &self,
+        caller: &Caller,
+        permit: impl FnOnce(Access<'_>) -> Result<(), auth::Error>,
+        read: impl FnOnce(&View) -> Result<R, mvcc::Error>,
+    ) -> Result<R, Error> {
+        let auth = self.context.gate.state();
+        permit(auth.access(caller)).map_err(Error::Auth)?;
+        let answer = read(&self.context.state().view).map_err(Error::Keyspace)?;
+        let auth = self.context.gate.state();
+        auth.access(caller).unchanged().map_err(Error::Auth)?;
+        Ok(answer)
+    }
+
+    fn range(&self, request: &Request<RangeRequest>) -> Result<RangeResponse, Error> {
+        let caller = self.caller(request)?;
+        let request = request.get_ref();
+        check::range(request).map_err(Error::Request)?;
+        let mut response = self.read(
+            &caller,
+            |access| access.range(&request.key, &request.range_end),
+            |view| view.range(request, &*self.context.kept),
+        )?;
+        self.context.complete(&mut response.header);
+        Ok(response)
+    }
+
+    async fn put(&self, request: Request<PutRequest>) -> Result<PutResponse, Error> {
+        let caller = self.caller(&request)?;
+        let request = request.into_inner();
+        check::put(&request).map_err(Error::Request)?;
+        self.check_size(&request)?;
+        self.context.check_room(quota::put_cost(&request)).await?;
+        let mut response = self.context.sequencer.put(request, caller).await?;
+        self.context.complete(&mut response.header);
+        Ok(response)
+    }
+
+    async fn delete_range(
+        &self,
+        request: Request<DeleteRangeRequest>,
+    ) -> Result<DeleteRangeResponse, Error> {
+        let caller = self.caller(&request)?;
+        let request = request.into_inner();
+        check::delete_range(&request).map_err(Error::Request)?;
+        self.check_size(&request)?;
+        let mut response = self.context.sequencer.delete_range(request, caller).await?;
+        self.context.complete(&mut response.header);
+        Ok(response)
+    }
+
+    async fn txn(&self, request: Request<TxnRequest>) -> Result<TxnResponse, Error> {
+        let caller = self.caller(&request)?;
+        let request = request.into_inner();
+        check::txn(&request, self.context.options.limits.txn_ops_max).map_err(Error::Request)?;
+        let mut response = if mvcc::is_read_only(&request) {
+            self.read(
+                &caller,
+                |access| access.txn(&request, &Leases::default()),
+                |view| view.txn(&request, &*self.context.kept),
+            )?
+        } else {
+            self.check_size(&request)?;
+            let cost = quota::txn_cost(&request);
+            if cost > 0 {
+                self.context.check_room(cost).await?;
+            }
+            self.context.sequencer.txn(request, caller).await?
+        };
+        self.context.complete(&mut response.header);
+        Ok(response)
+    }
+
+    async fn compact(
+        &self,
+        request: Request<CompactionRequest>,
+    ) -> Result<CompactionResponse, Error> {
+        let caller = self.caller(&request)?;
+        self.context.gate.state().access(&caller).admin().map_err(Error::Auth)?;
+        let request = request.into_inner();
+        let to = Revision(request.revision);
+        let compacted = self.context.sequencer.compact(to, request.physical).await?;
+        Ok(CompactionResponse { header: Some(self.context.header(compacted.revision)) })
+    }
+
+    fn range_stream(&self, request: Request<RangeRequest>) -> Result<RangeStream, Error> {
+        let caller = self.caller(&request)?;
+        let request = request.into_inner();
+        range_stream::check(&request)?;
+        let auth = self.context.gate.state();
+        auth.access(&caller).range(&request.key, &request.range_end).map_err(Error::Auth)?;
+        Ok(range_stream::stream(self.context.clone(), request))
+    }
+}
+
+#[tonic::async_trait]
+impl Kv for KvService {
+    type RangeStreamStream = RangeStream;
+
+    async fn range(
+        &self,
+        request: Request<RangeRequest>,
+    ) -> Result<Response<RangeResponse>, Status> {
+        Ok(Response::new(self.range(&request)?))
+    }
+
+    async fn range_stream(
+        &self,
+        request: Request<RangeRequest>,
+    ) -> Result<Response<RangeStream>, Status> {
+        Ok(Response::new(self.range_stream(request)?))
+    }
+
+    async fn put(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
+        Ok(Response::new(self.put(request).await?))
+    }
+
+    async fn delete_range(
+        &self,
+        request: Request<DeleteRangeRequest>,
+    ) -> Result<Response<DeleteRangeResponse>, Status> {
+        Ok(Response::new(self.delete_range(request).await?))
+    }
+
+    async fn txn(&self, request: Request<TxnRequest>) -> Result<Response<TxnResponse>, Status> {
+        Ok(Response::new(self.txn(request).await?))
+    }
+
+    async fn compact(
+        &self,
+        request: Request<CompactionRequest>,
+    ) -> Result<Response<CompactionResponse>, Status> {
+        Ok(Response::new(self.compact(request).await?))
+    }
+}

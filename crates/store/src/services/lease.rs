@@ -1,0 +1,180 @@
+//! `etcdserverpb.Lease`.
+
+use std::{pin::Pin, sync::Arc};
+
+use etcd_api::{
+    ApiError,
+    etcdserverpb::{
+        LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseKeepAliveResponse,
+        LeaseLeasesRequest, LeaseLeasesResponse, LeaseRevokeRequest, LeaseRevokeResponse,
+        LeaseStatus, LeaseTimeToLiveRequest, LeaseTimeToLiveResponse, lease_server::Lease,
+    },
+};
+use futures::{Stream, StreamExt};
+use mvcc::LeaseId;
+use tokio::time::Instant;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    Error,
+    auth::Caller,
+    context::Context,
+    lease::{TTL_MAX_S, TTL_MIN_S},
+    quota,
+};
+
+pub(crate) struct LeaseService {
+    context: Arc<Context>,
+}
+
+// === impl LeaseService ===
+
+impl LeaseService {
+    pub(crate) fn new(context: Arc<Context>) -> Self {
+        Self { context }
+    }
+
+    fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
+        self.context.check_healthy()?;
+        self.context.caller(request.metadata().as_ref(), request.extensions())
+    }
+
+    async fn grant(
+        &self,
+        request: Request<LeaseGrantRequest>,
+    ) -> Result<LeaseGrantResponse, Error> {
+        let caller = self.caller(&request)?;
+        self.context.gate.state().access(&caller).identified().map_err(Error::Auth)?;
+        let LeaseGrantRequest { id, ttl } = request.into_inner();
+        if ttl > TTL_MAX_S {
+            return Err(ApiError::LeaseTtlTooLarge.into());
+        }
+        self.context.check_room(quota::LEASE_BYTES).await?;
+        let ttl = ttl.max(TTL_MIN_S);
+        let id = if id == 0 { random_id() } else { LeaseId(id) };
+        let revision = self.context.sequencer.grant(id, ttl).await?;
+        let header = Some(self.context.header(revision));
+        Ok(LeaseGrantResponse { header, id: id.0, ttl, error: String::new() })
+    }
+
+    async fn revoke(
+        &self,
+        request: Request<LeaseRevokeRequest>,
+    ) -> Result<LeaseRevokeResponse, Error> {
+        let caller = self.caller(&request)?;
+        let id = LeaseId(request.into_inner().id);
+        let revision = self.context.sequencer.revoke(id, Some(caller)).await?;
+        Ok(LeaseRevokeResponse { header: Some(self.context.header(revision)) })
+    }
+
+    async fn time_to_live(
+        &self,
+        request: Request<LeaseTimeToLiveRequest>,
+    ) -> Result<LeaseTimeToLiveResponse, Error> {
+        let caller = self.caller(&request)?;
+        let LeaseTimeToLiveRequest { id, keys: wants_keys } = request.into_inner();
+        let content = self.context.sequencer.lease(LeaseId(id)).await?;
+        let remaining = self.context.deadlines.lock().remaining(LeaseId(id), Instant::now());
+        let header = Some(self.context.header(self.context.published.revision()));
+        let (Some(content), Some(remaining)) = (content, remaining) else {
+            return Ok(LeaseTimeToLiveResponse { header, id, ttl: -1, ..Default::default() });
+        };
+        let auth = self.context.gate.state();
+        auth.access(&caller).lease_read(&content.keys).map_err(Error::Auth)?;
+        Ok(LeaseTimeToLiveResponse {
+            header,
+            id,
+            ttl: remaining.remaining_s,
+            granted_ttl: remaining.granted_s,
+            keys: if wants_keys { content.keys } else { Vec::new() },
+        })
+    }
+
+    async fn leases(
+        &self,
+        request: Request<LeaseLeasesRequest>,
+    ) -> Result<LeaseLeasesResponse, Error> {
+        let caller = self.caller(&request)?;
+        self.context.gate.state().access(&caller).identified().map_err(Error::Auth)?;
+        let leases = self.context.deadlines.lock().by_end();
+        Ok(LeaseLeasesResponse {
+            header: Some(self.context.header(self.context.published.revision())),
+            leases: leases.into_iter().map(|id| LeaseStatus { id: id.0 }).collect(),
+        })
+    }
+
+    /// The answer has the revision from before the lease was kept alive, so that nobody takes a lease
+    /// for living at a revision at which it was revoked.
+    async fn keep_alive(
+        context: &Context,
+        caller: &Caller,
+        id: LeaseId,
+    ) -> Result<LeaseKeepAliveResponse, Error> {
+        let header = Some(context.header(context.published.revision()));
+        let auth = context.gate.state();
+        if auth.is_enabled()
+            && let Some(content) = context.sequencer.lease(id).await?
+        {
+            auth.access(caller).lease_write(&content.keys).map_err(Error::Auth)?;
+        }
+        let kept = context.deadlines.lock().keep_alive(id, Instant::now());
+        let ttl = kept.map_or(0, |ttl| ttl.as_secs().cast_signed());
+        Ok(LeaseKeepAliveResponse { header, id: id.0, ttl })
+    }
+}
+
+type KeepAliveStream = Pin<Box<dyn Stream<Item = Result<LeaseKeepAliveResponse, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Lease for LeaseService {
+    type LeaseKeepAliveStream = KeepAliveStream;
+
+    async fn lease_grant(
+        &self,
+        request: Request<LeaseGrantRequest>,
+    ) -> Result<Response<LeaseGrantResponse>, Status> {
+        Ok(Response::new(self.grant(request).await?))
+    }
+
+    async fn lease_revoke(
+        &self,
+        request: Request<LeaseRevokeRequest>,
+    ) -> Result<Response<LeaseRevokeResponse>, Status> {
+        Ok(Response::new(self.revoke(request).await?))
+    }
+
+    async fn lease_keep_alive(
+        &self,
+        request: Request<Streaming<LeaseKeepAliveRequest>>,
+    ) -> Result<Response<KeepAliveStream>, Status> {
+        let caller = self.caller(&request)?;
+        let context = self.context.clone();
+        let answers = request.into_inner().then(move |request| {
+            let (context, caller) = (context.clone(), caller.clone());
+            async move {
+                let id = LeaseId(request?.id);
+                Ok(Self::keep_alive(&context, &caller, id).await?)
+            }
+        });
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn lease_time_to_live(
+        &self,
+        request: Request<LeaseTimeToLiveRequest>,
+    ) -> Result<Response<LeaseTimeToLiveResponse>, Status> {
+        Ok(Response::new(self.time_to_live(request).await?))
+    }
+
+    async fn lease_leases(
+        &self,
+        request: Request<LeaseLeasesRequest>,
+    ) -> Result<Response<LeaseLeasesResponse>, Status> {
+        Ok(Response::new(self.leases(request).await?))
+    }
+}
+
+/// Positive, because clients print it as an unsigned number.
+fn random_id() -> LeaseId {
+    LeaseId(rand::random_range(1..=i64::MAX))
+}

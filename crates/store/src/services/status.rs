@@ -1,0 +1,19 @@
+//! The one place where an error becomes a gRPC status.
+
+use etcd_api::ApiError;
+use tonic::{Code, Status};
+
+use crate::Error;
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        if error.api() == ApiError::Corrupt {
+            tracing::error!(error = &error as &dyn std::error::Error, "data could not be read");
+        }
+        of_api(error.api())
+    }
+}
+
+pub(super) fn of_api(error: ApiError) -> Status {
+    Status::new(Code::from_i32(error.code().number()), error.message())
+}

@@ -1,0 +1,23 @@
+//! Watches: each is a cursor over the journal.
+//!
+//! A watch that has seen everything durable is *synced*: the [`hub`] hands it each new batch as it
+//! comes, encoded once for all watches that want the same. A watch that starts in the past, or
+//! whose client reads slower than the store writes, is *behind*: its stream's [`session`] reads
+//! [`history`] at the client's pace and joins the hub when it has caught up. So a slow client costs
+//! nobody anything, and memory is bounded by what each stream may have queued.
+
+mod class;
+mod history;
+mod hub;
+mod index;
+mod session;
+
+pub(crate) use history::History;
+pub(crate) use hub::{HubThread, hub};
+pub(crate) use session::{Session, SessionContext};
+
+/// A watch's number within its stream.
+pub(crate) type WatchId = i64;
+
+/// The id in answers that are about no watch, or about all of a stream.
+pub(crate) const NO_WATCH: WatchId = -1;

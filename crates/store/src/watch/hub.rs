@@ -1,0 +1,422 @@
+//! Hands every new batch to the watches that have seen all before it.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
+    },
+    time::Duration,
+};
+
+use etcd_api::mvccpb::Event;
+use mvcc::{ReadError, Revision, Values};
+use parking_lot::Mutex;
+use tokio::sync::{
+    Notify,
+    mpsc::{self, error::TrySendError::Full},
+};
+
+use super::{
+    WatchId,
+    class::{self, Class},
+    index::{ClassId, Index},
+};
+use crate::{
+    sequencer::{ChangeEvent, CommittedBatch, Previous},
+    values::KeptValues,
+};
+
+/// Batches that wait for the hub. If it falls further behind, its watches read history instead.
+const BATCHES_MAX: usize = 1024;
+
+/// Deliveries that wait for one stream. A watch whose delivery finds no room falls behind.
+const DELIVERIES_MAX: usize = 128;
+
+pub(super) type StreamId = u64;
+
+/// How soon the hub notices that a batch found no room, if no other follows it.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Creates the hub at a durable revision, with the end that is fed and the thread that takes in.
+pub(crate) fn hub(durable: Revision, kept: Arc<KeptValues>) -> (Arc<Hub>, Feed, HubThread) {
+    let (sender, receiver) = sync_channel(BATCHES_MAX);
+    let state = State { processed: durable, ..State::default() };
+    let hub = Arc::new(Hub { dropped: AtomicI64::new(0), state: Mutex::new(state) });
+    let feed = Feed { hub: hub.clone(), batches: sender };
+    (hub.clone(), feed, HubThread { hub, kept, batches: receiver })
+}
+
+/// Where sessions meet the batches.
+pub(crate) struct Hub {
+    /// The newest revision of a batch that found no room.
+    dropped: AtomicI64,
+    state: Mutex<State>,
+}
+
+/// Brings batches to the hub. The hub ends when it is gone.
+pub(crate) struct Feed {
+    hub: Arc<Hub>,
+    batches: SyncSender<CommittedBatch>,
+}
+
+/// Takes in batches until the feed is gone.
+pub(crate) struct HubThread {
+    hub: Arc<Hub>,
+    kept: Arc<KeptValues>,
+    batches: Receiver<CommittedBatch>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Everything up to here was handed out.
+    processed: Revision,
+    streams: HashMap<StreamId, Stream>,
+    last_stream: StreamId,
+    /// Streams that wait to be told of progress.
+    asking: BTreeSet<StreamId>,
+    index: Index,
+    ids: HashMap<Class, ClassId>,
+    classes: Vec<Option<Members>>,
+}
+
+/// A stream as the hub sees it.
+struct Stream {
+    queue: mpsc::Sender<Delivery>,
+    signal: Arc<Signal>,
+    /// Watches that fell behind, with the first revision they have not got.
+    behind: Vec<(WatchId, Revision)>,
+    /// Progress that was asked for, to be told once the revision is handed out.
+    progress: Vec<(WatchId, Revision)>,
+}
+
+/// Tells a session that something other than a delivery waits for it.
+#[derive(Default)]
+pub(super) struct Signal {
+    has_behind: AtomicBool,
+    notify: Notify,
+}
+
+/// The synced watches of one class.
+struct Members {
+    class: Class,
+    watches: Vec<Watch>,
+}
+
+#[derive(Clone, Copy)]
+struct Watch {
+    stream: StreamId,
+    id: WatchId,
+    /// Events below this revision are not for this watch.
+    from: Revision,
+}
+
+/// What a session gets from the hub, in order.
+pub(super) enum Delivery {
+    /// The watch wants those from `from` on.
+    Events { watch: WatchId, events: Events, from: Revision, revision: Revision },
+    /// No event at or below `revision` will follow.
+    Progress { watch: WatchId, revision: Revision },
+}
+
+/// A session's place in the hub; leaving it ends all its watches.
+pub(super) struct Membership {
+    hub: Arc<Hub>,
+    stream: StreamId,
+    signal: Arc<Signal>,
+}
+
+/// The events of one class in one batch, each with its revision.
+pub(super) type Events = Arc<[(Revision, Event)]>;
+
+/// One change, encoded at most once with and once without the version it replaced.
+struct Encoder<'b> {
+    change: &'b ChangeEvent,
+    kept: &'b KeptValues,
+    plain: OnceCell<Event>,
+    with_previous: OnceCell<Event>,
+}
+
+// === impl Hub ===
+
+impl Hub {
+    /// Adds a stream without watches.
+    pub(super) fn enter(self: &Arc<Self>) -> (Membership, mpsc::Receiver<Delivery>) {
+        let (queue, deliveries) = mpsc::channel(DELIVERIES_MAX);
+        let signal = Arc::new(Signal::default());
+        let stream =
+            Stream { queue, signal: signal.clone(), behind: Vec::new(), progress: Vec::new() };
+        let mut state = self.state.lock();
+        state.last_stream += 1;
+        let id = state.last_stream;
+        state.streams.insert(id, stream);
+        (Membership { hub: self.clone(), stream: id, signal }, deliveries)
+    }
+
+    /// The number of streams, and of watches that are synced.
+    pub(crate) fn census(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        let watches = state.classes.iter().flatten().map(|members| members.watches.len()).sum();
+        (state.streams.len(), watches)
+    }
+}
+
+// === impl Feed ===
+
+impl Feed {
+    /// Passes on a durable batch. Never waits: if there is no room, the watches read it from
+    /// history.
+    pub(crate) fn bring(&self, batch: CommittedBatch) {
+        let last = batch.last;
+        match self.batches.try_send(batch) {
+            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+            Err(TrySendError::Full(_)) => self.hub.dropped.store(last.0, Ordering::Release),
+        }
+    }
+}
+
+// === impl HubThread ===
+
+impl HubThread {
+    pub(crate) fn run(self) -> Result<(), ReadError> {
+        loop {
+            match self.batches.recv_timeout(LOOK_INTERVAL) {
+                Ok(batch) => self.take_in(&batch)?,
+                Err(RecvTimeoutError::Timeout) => self.skip_dropped(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        // Without their queues the sessions end.
+        self.hub.state.lock().streams.clear();
+        Ok(())
+    }
+
+    fn take_in(&self, batch: &CommittedBatch) -> Result<(), ReadError> {
+        let mut state = self.hub.state.lock();
+        state.leave_behind(Revision(batch.first.0 - 1));
+        state.hand_out(batch, &self.kept)?;
+        state.processed = batch.last;
+        state.tell_progress();
+        Ok(())
+    }
+
+    /// The queue is empty, so whatever was dropped will not come any more.
+    fn skip_dropped(&self) {
+        let dropped = Revision(self.hub.dropped.load(Ordering::Acquire));
+        let mut state = self.hub.state.lock();
+        state.leave_behind(dropped);
+        state.tell_progress();
+    }
+}
+
+// === impl State ===
+
+impl State {
+    /// Moves on to `revision` without events: synced watches fall behind if that skips anything.
+    fn leave_behind(&mut self, revision: Revision) {
+        if revision <= self.processed {
+            return;
+        }
+        let missed = self.processed.next();
+        let classes = std::mem::take(&mut self.classes);
+        self.index = Index::default();
+        self.ids.clear();
+        for watch in classes.into_iter().flatten().flat_map(|members| members.watches) {
+            self.fall_behind(watch, missed);
+        }
+        self.processed = revision;
+    }
+
+    fn hand_out(&mut self, batch: &CommittedBatch, kept: &KeptValues) -> Result<(), ReadError> {
+        let mut wanted: BTreeMap<ClassId, Vec<(Revision, Event)>> = BTreeMap::new();
+        for change in &batch.events {
+            let encoder = Encoder::new(change, kept);
+            let mut outcome = Ok(());
+            self.index.matching(change.kv.key(), |id| {
+                let class = &self.classes[id].as_ref().expect("indexed classes exist").class;
+                if outcome.is_ok() && class.passes_filters(&change.kv) {
+                    outcome = encoder.event(class.wants_previous).map(|event| {
+                        wanted.entry(id).or_default().push((change.position.revision, event));
+                    });
+                }
+            });
+            outcome?;
+        }
+        for (id, events) in wanted {
+            self.deliver(id, events.into(), batch.last);
+        }
+        Ok(())
+    }
+
+    /// Gives the events to every watch of the class; those without room fall behind.
+    fn deliver(&mut self, id: ClassId, events: Events, revision: Revision) {
+        let members = self.classes[id].as_mut().expect("indexed classes exist");
+        let first = events[0].0;
+        let mut fallen = Vec::new();
+        members.watches.retain(|watch| {
+            let Some(stream) = self.streams.get(&watch.stream) else { return false };
+            let delivery = Delivery::Events {
+                watch: watch.id,
+                events: events.clone(),
+                from: watch.from,
+                revision,
+            };
+            let has_room = stream.queue.try_send(delivery).is_ok();
+            if !has_room {
+                fallen.push(*watch);
+            }
+            has_room
+        });
+        for watch in fallen {
+            self.fall_behind(watch, first);
+        }
+        self.drop_if_empty(id);
+    }
+
+    fn fall_behind(&mut self, watch: Watch, missed: Revision) {
+        if let Some(stream) = self.streams.get_mut(&watch.stream) {
+            stream.behind.push((watch.id, missed.max(watch.from)));
+            stream.signal.has_behind.store(true, Ordering::Release);
+            stream.signal.notify.notify_one();
+        }
+    }
+
+    fn join(&mut self, watch: Watch, class: Class) {
+        let id = match self.ids.get(&class) {
+            Some(id) => *id,
+            None => self.add_class(class),
+        };
+        self.classes[id].as_mut().expect("indexed classes exist").watches.push(watch);
+    }
+
+    fn add_class(&mut self, class: Class) -> ClassId {
+        let id = self.classes.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.classes.push(None);
+            self.classes.len() - 1
+        });
+        self.index.insert(id, &class);
+        self.ids.insert(class.clone(), id);
+        self.classes[id] = Some(Members { class, watches: Vec::new() });
+        id
+    }
+
+    fn drop_if_empty(&mut self, id: ClassId) {
+        if self.classes[id].as_ref().is_some_and(|members| members.watches.is_empty())
+            && let Some(members) = self.classes[id].take()
+        {
+            self.index.remove(id, &members.class);
+            self.ids.remove(&members.class);
+        }
+    }
+
+    fn leave(&mut self, stream: StreamId, watch: WatchId, class: &Class) {
+        if let Some(id) = self.ids.get(class).copied() {
+            let members = self.classes[id].as_mut().expect("indexed classes exist");
+            members.watches.retain(|other| (other.stream, other.id) != (stream, watch));
+            self.drop_if_empty(id);
+        }
+    }
+
+    /// Tells the streams that asked how far they are, behind all events up to there. What finds no
+    /// room is told again when the session asks again.
+    fn tell_progress(&mut self) {
+        let processed = self.processed;
+        self.asking.retain(|id| {
+            let Some(stream) = self.streams.get_mut(id) else { return false };
+            stream.progress.retain(|(watch, at)| {
+                if *at > processed {
+                    return true;
+                }
+                let progress = Delivery::Progress { watch: *watch, revision: processed };
+                matches!(stream.queue.try_send(progress), Err(Full(_)))
+            });
+            !stream.progress.is_empty()
+        });
+    }
+}
+
+// === impl Encoder ===
+
+impl<'b> Encoder<'b> {
+    fn new(change: &'b ChangeEvent, kept: &'b KeptValues) -> Self {
+        Self { change, kept, plain: OnceCell::new(), with_previous: OnceCell::new() }
+    }
+
+    fn event(&self, wants_previous: bool) -> Result<Event, ReadError> {
+        let cell = if wants_previous { &self.with_previous } else { &self.plain };
+        if let Some(event) = cell.get() {
+            return Ok(event.clone());
+        }
+        let kv = &self.change.kv;
+        let event = match &self.change.previous {
+            Previous::Known(previous) if wants_previous => class::event(kv, Some(previous)),
+            Previous::At(position) if wants_previous => {
+                class::event(kv, Some(&self.kept.read(*position)?))
+            }
+            Previous::None | Previous::Known(_) | Previous::At(_) => class::event(kv, None),
+        };
+        Ok(cell.get_or_init(|| event).clone())
+    }
+}
+
+// === impl Membership ===
+
+impl Membership {
+    /// Takes part from revision `from` on if everything below it was handed out; else the watch has
+    /// to read history first.
+    pub(super) fn join(&self, id: WatchId, class: &Class, from: Revision) -> bool {
+        let mut state = self.hub.state.lock();
+        let is_synced = from > state.processed;
+        if is_synced {
+            state.join(Watch { stream: self.stream, id, from }, class.clone());
+        }
+        is_synced
+    }
+
+    pub(super) fn leave(&self, id: WatchId, class: &Class) {
+        self.hub.state.lock().leave(self.stream, id, class);
+    }
+
+    /// The watches that fell behind since the last call. To be asked only when all deliveries were
+    /// taken, because those come before what was missed.
+    pub(super) fn take_behind(&self) -> Vec<(WatchId, Revision)> {
+        if !self.signal.has_behind.swap(false, Ordering::AcqRel) {
+            return Vec::new();
+        }
+        let mut state = self.hub.state.lock();
+        let stream = state.streams.get_mut(&self.stream);
+        stream.map(|stream| std::mem::take(&mut stream.behind)).unwrap_or_default()
+    }
+
+    /// Asks for a delivery of progress at `at` or later, behind all events up to there.
+    pub(super) fn ask_progress(&self, watch: WatchId, at: Revision) {
+        let mut state = self.hub.state.lock();
+        if let Some(stream) = state.streams.get_mut(&self.stream)
+            && !stream.progress.iter().any(|(asked, _)| *asked == watch)
+        {
+            stream.progress.push((watch, at));
+            state.asking.insert(self.stream);
+        }
+        state.tell_progress();
+    }
+
+    /// Waits until watches may have fallen behind.
+    pub(super) async fn signalled(&self) {
+        self.signal.notify.notified().await;
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        let mut state = self.hub.state.lock();
+        state.streams.remove(&self.stream);
+        for id in 0..state.classes.len() {
+            if let Some(members) = &mut state.classes[id] {
+                members.watches.retain(|watch| watch.stream != self.stream);
+                state.drop_if_empty(id);
+            }
+        }
+    }
+}

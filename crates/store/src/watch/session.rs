@@ -1,0 +1,416 @@
+//! One watch stream: its watches, what its client asks, and what it is told.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
+
+use etcd_api::{
+    CancelReason,
+    etcdserverpb::{
+        ResponseHeader, WatchCreateRequest, WatchRequest, WatchResponse,
+        watch_request::RequestUnion,
+    },
+    mvccpb::Event,
+};
+use mvcc::Revision;
+use prost::Message;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, Interval, MissedTickBehavior},
+};
+
+use super::{
+    NO_WATCH, WatchId,
+    class::Class,
+    history::{self, Chunk, History},
+    hub::{Delivery, Hub, Membership},
+};
+use crate::{Error, auth};
+
+/// Tag and length around an event in a response, at most.
+const EVENT_FRAMING_BYTES: usize = 6;
+
+/// What all sessions share.
+pub(crate) struct SessionContext {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) history: History,
+    /// A response larger than this is cut in fragments for watches that asked for it.
+    pub(crate) fragment_bytes: usize,
+    pub(crate) progress_interval: Duration,
+}
+
+/// The state of one stream. Dropping it ends its watches.
+pub(crate) struct Session {
+    context: Arc<SessionContext>,
+    membership: Membership,
+    deliveries: mpsc::Receiver<Delivery>,
+    watches: BTreeMap<WatchId, Watch>,
+    next_id: WatchId,
+    outbox: VecDeque<WatchResponse>,
+    /// Whether the client waits to hear how far its watches are.
+    is_progress_asked: bool,
+    progress_timer: Interval,
+}
+
+struct Watch {
+    class: Class,
+    /// As the client asked for it; 0 means from now on.
+    start: Revision,
+    place: Place,
+    is_fragmented: bool,
+    /// Whether the client wants to hear of progress now and then.
+    notifies_progress: bool,
+    /// Whether the watch was told anything since the last tick of the timer.
+    is_fresh: bool,
+}
+
+/// Where a watch gets its events from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// From the hub.
+    Synced,
+    /// From history: everything below this revision was sent.
+    Behind(Revision),
+}
+
+/// What made a session wake up.
+pub(crate) enum Wake {
+    Delivery(Delivery),
+    Tick,
+    Signal,
+    /// The store is stopping.
+    Closed,
+}
+
+// === impl Session ===
+
+impl Session {
+    pub(crate) fn new(context: Arc<SessionContext>) -> Self {
+        let interval = context.progress_interval;
+        let mut progress_timer = tokio::time::interval_at(Instant::now() + interval, interval);
+        progress_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (membership, deliveries) = context.hub.enter();
+        Self {
+            membership,
+            deliveries,
+            context,
+            watches: BTreeMap::new(),
+            next_id: 0,
+            outbox: VecDeque::new(),
+            is_progress_asked: false,
+            progress_timer,
+        }
+    }
+
+    /// The next response that is ready to be sent.
+    pub(crate) fn pop(&mut self) -> Option<WatchResponse> {
+        self.outbox.pop_front()
+    }
+
+    /// Handles a request; `permitted` says whether the range of a new watch may be read.
+    pub(crate) fn on_request(
+        &mut self,
+        request: WatchRequest,
+        permitted: impl FnOnce(&WatchCreateRequest) -> Result<(), auth::Error>,
+    ) {
+        match request.request_union {
+            Some(RequestUnion::CreateRequest(create)) => {
+                let now = self.revision();
+                let response = match self.create(&create, now, permitted) {
+                    Ok(id) => created(id, now),
+                    Err(reason) => refused(reason, now),
+                };
+                self.outbox.push_back(response);
+            }
+            Some(RequestUnion::CancelRequest(cancel)) => {
+                if self.remove(cancel.watch_id) {
+                    self.outbox.push_back(canceled(cancel.watch_id, self.revision()));
+                }
+            }
+            Some(RequestUnion::ProgressRequest(_)) => {
+                self.is_progress_asked |= self.may_tell_progress();
+            }
+            None => {}
+        }
+    }
+
+    /// Whether a watch has history to read, or may have caught up.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind().next().is_some()
+    }
+
+    /// Waits for the hub or the clock. Cancel-safe.
+    pub(crate) async fn wait(&mut self) -> Wake {
+        tokio::select! {
+            delivery = self.deliveries.recv() => match delivery {
+                Some(delivery) => Wake::Delivery(delivery),
+                None => Wake::Closed,
+            },
+            _ = self.progress_timer.tick() => Wake::Tick,
+            () = self.membership.signalled() => Wake::Signal,
+        }
+    }
+
+    /// Returns whether the session goes on.
+    pub(crate) fn on_wake(&mut self, wake: Wake) -> bool {
+        match wake {
+            Wake::Delivery(delivery) => self.on_delivery(delivery),
+            Wake::Tick => self.on_tick(),
+            Wake::Signal => {}
+            Wake::Closed => return false,
+        }
+        self.take_deliveries();
+        true
+    }
+
+    /// Does one step for the watches that are behind: joins those that have caught up, and reads a
+    /// piece of history for the others.
+    pub(crate) async fn advance(&mut self) -> Result<(), Error> {
+        self.join_caught_up();
+        let Some(from) = self.behind().map(|(_, next)| next).min() else {
+            self.ask_progress();
+            return Ok(());
+        };
+        let history = self.context.history.clone();
+        let wanted: Vec<(WatchId, Class, Revision)> = self
+            .behind()
+            .filter_map(|(id, next)| Some((id, self.watches.get(&id)?.class.clone(), next)))
+            .collect();
+        let read = tokio::task::spawn_blocking(move || read_history(&history, from, wanted));
+        match read.await.expect("reading history does not panic") {
+            Ok((chunk, events)) => self.on_history(&chunk, events),
+            Err(history::Error::Compacted { compacted }) => self.cancel_compacted(compacted),
+            Err(history::Error::Read { source }) => return Err(Error::History(source)),
+        }
+        Ok(())
+    }
+
+    fn create(
+        &mut self,
+        request: &WatchCreateRequest,
+        now: Revision,
+        permitted: impl FnOnce(&WatchCreateRequest) -> Result<(), auth::Error>,
+    ) -> Result<WatchId, CancelReason> {
+        if request.start_revision < 0 {
+            return Err(CancelReason::Compacted);
+        }
+        permitted(request).map_err(auth::Error::cancel_reason)?;
+        let class = Class::new(request);
+        if class.is_empty() {
+            return Err(CancelReason::EmptyRange);
+        }
+        let id = self.choose_id(request.watch_id)?;
+        let start = Revision(request.start_revision);
+        let from = match start {
+            Revision(0) => now.next(),
+            start => start,
+        };
+        let is_synced = self.membership.join(id, &class, from);
+        let watch = Watch {
+            class,
+            start,
+            place: if is_synced { Place::Synced } else { Place::Behind(from) },
+            is_fragmented: request.fragment,
+            notifies_progress: request.progress_notify,
+            is_fresh: false,
+        };
+        self.watches.insert(id, watch);
+        Ok(id)
+    }
+
+    /// The client's own id, or the next one that is free.
+    fn choose_id(&mut self, wanted: WatchId) -> Result<WatchId, CancelReason> {
+        if wanted != 0 {
+            let is_taken = self.watches.contains_key(&wanted);
+            return if is_taken { Err(CancelReason::DuplicateWatchId) } else { Ok(wanted) };
+        }
+        while self.watches.contains_key(&self.next_id) {
+            self.next_id += 1;
+        }
+        self.next_id += 1;
+        Ok(self.next_id - 1)
+    }
+
+    fn remove(&mut self, id: WatchId) -> bool {
+        let Some(watch) = self.watches.remove(&id) else { return false };
+        self.membership.leave(id, &watch.class);
+        true
+    }
+
+    fn behind(&self) -> impl Iterator<Item = (WatchId, Revision)> {
+        self.watches.iter().filter_map(|(id, watch)| match watch.place {
+            Place::Behind(next) => Some((*id, next)),
+            Place::Synced => None,
+        })
+    }
+
+    fn join_caught_up(&mut self) {
+        for (id, watch) in &mut self.watches {
+            if let Place::Behind(next) = watch.place
+                && self.membership.join(*id, &watch.class, next)
+            {
+                watch.place = Place::Synced;
+            }
+        }
+    }
+
+    /// Takes what is queued; what fell behind comes after it.
+    fn take_deliveries(&mut self) {
+        while let Ok(delivery) = self.deliveries.try_recv() {
+            self.on_delivery(delivery);
+        }
+        for (id, next) in self.membership.take_behind() {
+            if let Some(watch) = self.watches.get_mut(&id) {
+                watch.place = Place::Behind(next);
+            }
+        }
+        self.ask_progress();
+    }
+
+    fn on_delivery(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Events { watch, events, from, revision } => {
+                let events = events
+                    .iter()
+                    .filter(|(revision, _)| *revision >= from)
+                    .map(|(_, event)| event.clone())
+                    .collect();
+                self.send_events(watch, events, revision);
+            }
+            Delivery::Progress { watch: NO_WATCH, revision } => {
+                self.is_progress_asked = false;
+                self.outbox.push_back(response(NO_WATCH, revision));
+            }
+            Delivery::Progress { watch, revision } => {
+                if self.watches.contains_key(&watch) {
+                    self.outbox.push_back(response(watch, revision));
+                }
+            }
+        }
+    }
+
+    fn on_history(&mut self, chunk: &Chunk, events: Vec<(WatchId, Vec<Event>)>) {
+        for (id, events) in events {
+            self.send_events(id, events, chunk.last);
+            if let Some(watch) = self.watches.get_mut(&id)
+                && let Place::Behind(next) = &mut watch.place
+            {
+                *next = chunk.last.next().max(*next);
+            }
+        }
+    }
+
+    fn cancel_compacted(&mut self, compacted: Revision) {
+        let lost: Vec<WatchId> =
+            self.behind().filter(|(_, next)| *next < compacted).map(|(id, _)| id).collect();
+        for id in lost {
+            self.remove(id);
+            self.outbox.push_back(WatchResponse {
+                canceled: true,
+                compact_revision: compacted.0,
+                ..response(id, Revision(0))
+            });
+        }
+    }
+
+    fn send_events(&mut self, id: WatchId, events: Vec<Event>, revision: Revision) {
+        let Some(watch) = self.watches.get_mut(&id) else { return };
+        if events.is_empty() {
+            return;
+        }
+        watch.is_fresh = true;
+        let whole = WatchResponse { events, ..response(id, revision) };
+        let is_large = whole.encoded_len() >= self.context.fragment_bytes;
+        if watch.is_fragmented && is_large {
+            self.outbox.extend(fragments(whole, self.context.fragment_bytes));
+        } else {
+            self.outbox.push_back(whole);
+        }
+    }
+
+    /// A watch that starts in the future promises nothing yet, and without watches there is nothing
+    /// to promise.
+    fn may_tell_progress(&self) -> bool {
+        let revision = self.revision();
+        !self.watches.is_empty() && self.watches.values().all(|watch| watch.start <= revision)
+    }
+
+    fn ask_progress(&self) {
+        if self.is_progress_asked && !self.is_behind() {
+            self.membership.ask_progress(NO_WATCH, self.revision());
+        }
+    }
+
+    fn on_tick(&mut self) {
+        let revision = self.revision();
+        for (id, watch) in &mut self.watches {
+            let is_due = watch.notifies_progress && !watch.is_fresh;
+            if is_due && watch.place == Place::Synced && watch.start <= revision {
+                self.membership.ask_progress(*id, revision);
+            }
+            watch.is_fresh = false;
+        }
+    }
+
+    fn revision(&self) -> Revision {
+        self.context.history.published.revision()
+    }
+}
+
+/// One piece of history, and what each watch wants of it. Blocks.
+fn read_history(
+    history: &History,
+    from: Revision,
+    wanted: Vec<(WatchId, Class, Revision)>,
+) -> Result<(Chunk, Vec<(WatchId, Vec<Event>)>), history::Error> {
+    let chunk = history.read(from)?;
+    let events = wanted
+        .into_iter()
+        .map(|(id, class, next)| Ok((id, chunk.events(&class, next)?)))
+        .collect::<Result<_, _>>()?;
+    Ok((chunk, events))
+}
+
+fn response(id: WatchId, revision: Revision) -> WatchResponse {
+    let header = ResponseHeader { revision: revision.0, ..Default::default() };
+    WatchResponse { header: Some(header), watch_id: id, ..Default::default() }
+}
+
+fn created(id: WatchId, revision: Revision) -> WatchResponse {
+    WatchResponse { created: true, ..response(id, revision) }
+}
+
+fn refused(reason: CancelReason, revision: Revision) -> WatchResponse {
+    WatchResponse {
+        created: true,
+        canceled: true,
+        cancel_reason: reason.message().to_owned(),
+        ..response(NO_WATCH, revision)
+    }
+}
+
+fn canceled(id: WatchId, revision: Revision) -> WatchResponse {
+    WatchResponse { canceled: true, ..response(id, revision) }
+}
+
+/// Cuts a response so that each piece stays below `bytes_max`, unless one event alone is larger.
+/// All pieces but the last are marked.
+fn fragments(whole: WatchResponse, bytes_max: usize) -> Vec<WatchResponse> {
+    let frame = WatchResponse { events: Vec::new(), fragment: true, ..whole.clone() };
+    let mut pieces = vec![frame.clone()];
+    let mut bytes = frame.encoded_len();
+    for event in whole.events {
+        let event_bytes = event.encoded_len() + EVENT_FRAMING_BYTES;
+        let piece = pieces.last().expect("there is always a piece");
+        if !piece.events.is_empty() && bytes + event_bytes >= bytes_max {
+            pieces.push(frame.clone());
+            bytes = frame.encoded_len();
+        }
+        bytes += event_bytes;
+        pieces.last_mut().expect("there is always a piece").events.push(event);
+    }
+    pieces.last_mut().expect("there is always a piece").fragment = false;
+    pieces
+}
