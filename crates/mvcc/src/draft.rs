@@ -20,8 +20,8 @@ use crate::{
     range::{self, read},
 };
 
-/// What a write transaction did: the record for the journal, and the version each of its changes
-/// replaced.
+/// What a write transaction did: the record for the journal, and for each of its changes the version
+/// its key had before the transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     pub record: Record,
@@ -186,8 +186,10 @@ impl<'k> Draft<'k> {
         if self.changes.is_empty() {
             return None;
         }
-        let live = |entry: &Option<Arc<Entry>>| Some(entry.as_ref()?.live()?.position);
-        let previous = self.before.iter().map(live).collect();
+        // A transaction may delete what it put; watchers are then shown what was there before both.
+        let at_begin =
+            |entry: &Option<Arc<Entry>>| Some(entry.as_ref()?.at(self.begin)?.position());
+        let previous = self.before.iter().map(at_begin).collect();
         Some(Written {
             record: Record { revision: self.begin.next(), changes: self.changes },
             previous,

@@ -3,7 +3,7 @@
 use crc32c::crc32c_append;
 use etcd_api::mvccpb::{KeyValue, KeyValueParts};
 
-use crate::{Position, Revision, View};
+use crate::{KeyRange, Position, Revision, View};
 
 /// The name of the table in which etcd keeps its history; its hash begins with it.
 const TABLE_NAME: &[u8] = b"key";
@@ -14,6 +14,8 @@ const TABLE_NAME: &[u8] = b"key";
 pub struct HistoryHash<'v> {
     view: &'v View,
     at: Revision,
+    /// Of the changes that the compaction kept, those count that a read at this revision sees.
+    seen_at: Revision,
     crc: u32,
 }
 
@@ -22,7 +24,11 @@ pub struct HistoryHash<'v> {
 impl<'v> HistoryHash<'v> {
     #[must_use]
     pub fn new(view: &'v View, at: Revision) -> Self {
-        Self { view, at, crc: crc32c_append(0, TABLE_NAME) }
+        // Where nothing lives at `at`, etcd takes the empty list of what is live for no list at all
+        // and hashes everything that the compaction kept.
+        let is_empty = view.tree.count(KeyRange::new(b"", b"\0"), at) == 0;
+        let seen_at = if is_empty { view.compacted() } else { at };
+        Self { view, at, seen_at, crc: crc32c_append(0, TABLE_NAME) }
     }
 
     pub fn add(&mut self, position: Position, kv: &KeyValue) {
@@ -43,14 +49,14 @@ impl<'v> HistoryHash<'v> {
         self.crc
     }
 
-    /// Below the compacted revision only what a read at `at` sees counts. A tombstone at exactly that
+    /// Up to the compacted revision only what is still seen counts. A tombstone at exactly that
     /// revision does not, because older etcd versions dropped it and hashes must agree with theirs.
     fn is_kept(&self, position: Position, kv: &KeyValue) -> bool {
         let compacted = self.view.compacted();
         if position.revision > compacted {
             return true;
         }
-        !kv.is_tombstone() && self.view.is_seen_at(kv.key(), position, self.at)
+        !kv.is_tombstone() && self.view.is_seen_at(kv.key(), position, self.seen_at)
     }
 }
 

@@ -46,6 +46,8 @@ mod lease;
 mod range;
 mod record;
 mod revision;
+#[cfg(feature = "story")]
+pub mod story;
 mod trail;
 mod tree;
 mod txn;

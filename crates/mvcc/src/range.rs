@@ -84,8 +84,8 @@ impl Plan {
     }
 }
 
-/// Whether the limit applies to the sorted keys. A target without an order does not: etcd then cuts
-/// in key order and sorts what is left.
+/// Whether the limit applies to the sorted keys. With a target but no order it does not: like etcd
+/// this then takes one key more than the limit in key order, sorts those, and cuts off the last.
 fn is_sorted_before_limit(request: &RangeRequest) -> bool {
     match (request.sort_target(), request.sort_order()) {
         (_, SortOrder::None) | (SortTarget::Key, SortOrder::Ascend) => false,

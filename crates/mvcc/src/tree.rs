@@ -325,3 +325,6 @@ fn join_with_neighbour(children: &mut Vec<Child>, i: usize) {
         children.remove(left + 1);
     }
 }
+
+#[cfg(test)]
+mod tests;

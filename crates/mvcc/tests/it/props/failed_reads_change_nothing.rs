@@ -1,0 +1,67 @@
+//! When a change cannot be read back in the middle of a request, the keyspace is exactly as before:
+//! in what can be read, in its leases, and in what later compactions find.
+
+use etcd_api::etcdserverpb::CompactionRequest;
+use mvcc::story::Command;
+use proptest::{collection::vec, prelude::*};
+
+use super::Pair;
+use crate::{arbitrary, world::Refusal};
+
+/// More reads than these requests make are never needed to reach their last one.
+const READS_MAX: usize = 12;
+
+proptest! {
+    #[test]
+    fn at_any_read(
+        life in arbitrary::life(),
+        attempts in vec((arbitrary::write(), 0..READS_MAX), 1..10),
+    ) {
+        let mut pair = Pair::after(&life)?;
+        for (command, reads) in attempts {
+            fail_then_succeed(&mut pair, &command, reads)?;
+        }
+        compact_everything(&mut pair)?;
+    }
+}
+
+/// Tries a command that can read so many changes and no more. If that was too little, all is as
+/// before, and the command succeeds when it is tried again.
+fn fail_then_succeed(
+    pair: &mut Pair,
+    command: &Command,
+    reads: usize,
+) -> Result<(), TestCaseError> {
+    pair.world.memory.fail_after(Some(reads));
+    let attempt = pair.world.try_answer(command);
+    pair.world.memory.fail_after(None);
+    match attempt {
+        Err(Refusal::Read) => {
+            pair.check_all()?;
+            pair.check(command)
+        }
+        Err(Refusal::Api(error)) => {
+            let expected = pair.model.answer(command).to_string();
+            prop_assert_eq!(format!("error: {error}\n"), expected);
+            Ok(())
+        }
+        Ok(answer) => {
+            prop_assert_eq!(answer, pair.model.answer(command));
+            Ok(())
+        }
+    }
+}
+
+/// A change that was taken back must leave no trace in what is known to be superseded.
+fn compact_everything(pair: &mut Pair) -> Result<(), TestCaseError> {
+    let revision = pair.model.revision;
+    if revision > pair.model.compacted {
+        let request = CompactionRequest { revision, physical: true };
+        pair.check(&Command::Compact(request))?;
+    }
+    pair.world.sweep(usize::MAX);
+    let kept: Vec<_> = pair.world.memory.kept.keys().copied().collect();
+    let expected: Vec<_> = pair.model.kept_after(pair.model.compacted).into_iter().collect();
+    prop_assert_eq!(kept, expected);
+    pair.check_all()
+}
