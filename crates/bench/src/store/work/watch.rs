@@ -1,0 +1,161 @@
+//! Watch fan-out: a put counts once every watcher saw it, so writers never run ahead of watchers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use etcd_api::etcdserverpb::{WatchCreateRequest, WatchRequest, watch_request::RequestUnion};
+use tokio::{sync::Notify, task::JoinSet};
+
+use super::{Bench, Client};
+use crate::{
+    grpc::{Channel, Pool, Stream},
+    shape,
+    store::{answer, figures::Figures},
+};
+
+/// Watches share streams, as those of one client do.
+const STREAMS_MAX: usize = 16;
+
+const VALUE_BYTES: usize = 256;
+
+/// Watches of all objects, spread over streams.
+pub(super) struct Watchers {
+    streams: Vec<Stream>,
+    /// Has to live as long as the streams.
+    pool: Pool,
+}
+
+struct Writer {
+    channel: Channel,
+    key: Bytes,
+    value: Bytes,
+    sightings: Arc<Sightings>,
+}
+
+/// Counts how many watchers saw the last put of one writer.
+struct Sightings {
+    seen: AtomicUsize,
+    watchers: usize,
+    all_saw: Notify,
+}
+
+pub(super) async fn measure(bench: &Bench<'_>, watchers: usize) -> Result<Figures> {
+    let sightings: Vec<_> =
+        (0..bench.row.clients).map(|_| Arc::new(Sightings::new(watchers))).collect();
+    let mut opened = Watchers::open(bench, watchers, false).await?;
+    opened.await_created(watchers).await?;
+    let (streams, _connections) = opened.into_parts();
+    let mut readers = JoinSet::new();
+    for stream in streams {
+        readers.spawn(read(stream, sightings.clone()));
+    }
+    let pool = bench.pool().await?;
+    let value = shape::value(VALUE_BYTES);
+    let load = bench.load(&pool, |index, channel| Writer {
+        channel,
+        key: shape::object_key(index as u64),
+        value: value.clone(),
+        sightings: Arc::clone(&sightings[index]),
+    });
+    tokio::select! {
+        load = load => load?.figures(watchers),
+        Some(ended) = readers.join_next() => {
+            ended.context("a reader of watches panicked")?.context("a watch failed")?;
+            bail!("a watch stream ended");
+        }
+    }
+}
+
+/// Tells each writer of the events that are its own.
+async fn read(mut stream: Stream, sightings: Vec<Arc<Sightings>>) -> Result<()> {
+    while let Some(response) = stream.next::<answer::Watch>().await? {
+        for event in check(response)?.events {
+            let key = event.kv.context("an event has no key")?.key;
+            let writer = shape::object_index(&key).context("an event of a strange key")?;
+            sightings[usize::try_from(writer)?].on_event();
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn check(response: answer::Watch) -> Result<answer::Watch> {
+    if response.canceled {
+        bail!("the server cancelled a watch");
+    }
+    Ok(response)
+}
+
+// === impl Watchers ===
+
+impl Watchers {
+    /// Asks for the watches. Nothing is read yet.
+    pub(super) async fn open(bench: &Bench<'_>, watchers: usize, prev_kv: bool) -> Result<Self> {
+        let count = watchers.min(STREAMS_MAX);
+        let pool = Pool::open(bench.server.address(), count).await?;
+        let mut streams = Vec::with_capacity(count);
+        for index in 0..count {
+            streams.push(pool.channel(index).begin("/etcdserverpb.Watch/Watch").await?);
+        }
+        for index in 0..watchers {
+            streams[index % count].send(&everything(prev_kv), false)?;
+        }
+        Ok(Self { streams, pool })
+    }
+
+    pub(super) async fn await_created(&mut self, watchers: usize) -> Result<()> {
+        let count = self.streams.len();
+        for index in 0..watchers {
+            let stream = &mut self.streams[index % count];
+            let response = stream.next().await?.context("a watch stream ended")?;
+            if !check(response)?.created {
+                bail!("a watch began without being created");
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn into_parts(self) -> (Vec<Stream>, Pool) {
+        (self.streams, self.pool)
+    }
+}
+
+fn everything(prev_kv: bool) -> WatchRequest {
+    let create = WatchCreateRequest {
+        key: Bytes::from_static(shape::OBJECTS),
+        range_end: Bytes::from_static(shape::OBJECTS_END),
+        prev_kv,
+        ..WatchCreateRequest::default()
+    };
+    WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) }
+}
+
+// === impl Writer ===
+
+impl Client for Writer {
+    async fn operate(&mut self) -> Result<()> {
+        let request = shape::put(self.key.clone(), self.value.clone());
+        super::put(&self.channel, &request).await?;
+        self.sightings.all_saw.notified().await;
+        Ok(())
+    }
+}
+
+// === impl Sightings ===
+
+impl Sightings {
+    fn new(watchers: usize) -> Self {
+        Self { seen: AtomicUsize::new(0), watchers, all_saw: Notify::new() }
+    }
+
+    /// The writer waits before it puts again, so the count is of one put alone.
+    fn on_event(&self) {
+        if self.seen.fetch_add(1, Ordering::AcqRel) + 1 == self.watchers {
+            self.seen.store(0, Ordering::Release);
+            self.all_saw.notify_one();
+        }
+    }
+}
