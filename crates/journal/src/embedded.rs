@@ -4,11 +4,13 @@
 //! change); values are not. Nothing here spawns a thread: the owner calls
 //! [`maintain`](crate::Journal::maintain) from one of its own.
 
+mod chain;
 mod create;
 pub mod disk;
 mod folder;
 mod frame;
 mod index;
+mod inspect;
 mod ledger;
 mod log;
 mod read;
@@ -22,6 +24,8 @@ mod survey;
 mod upkeep;
 mod wire;
 mod writer;
+
+pub use inspect::{Report, SegmentReport, State, inspect, verify};
 
 use std::{path::Path, sync::Arc};
 

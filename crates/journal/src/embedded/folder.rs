@@ -154,23 +154,43 @@ fn pending_format_of(root: &Path) -> PathBuf {
     root.join("FORMAT.new")
 }
 
+fn lock_of(root: &Path) -> PathBuf {
+    root.join("LOCK")
+}
+
+/// What is wrong with a folder that has no format.
+pub(super) fn no_journal(root: &Path) -> Error {
+    let what = "the file is missing, so this is no journal's folder".to_owned();
+    Error::Corrupt { path: format_of(root), offset: 0, what }
+}
+
 /// The index that belongs to a segment.
 pub(super) fn sidecar_of(segment: &Path) -> PathBuf {
     segment.with_extension("idx")
 }
 
 fn lock(root: &Path) -> Result<File, Error> {
-    let path = root.join("LOCK");
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .at("cannot open", &path)?;
+    let path = lock_of(root);
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(false).open(&path);
+    try_lock(root, file.at("cannot open", &path)?)
+}
+
+/// Locks a folder that must not be changed. A copy of one may lack the file; nobody uses it then.
+pub(super) fn lock_existing(root: &Path) -> Result<Option<File>, Error> {
+    let path = lock_of(root);
+    match File::open(&path) {
+        Ok(file) => try_lock(root, file).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).at("cannot open", &path),
+    }
+}
+
+fn try_lock(root: &Path, file: File) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path: root.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(source).at("cannot lock", &path),
+        Err(TryLockError::Error(source)) => Err(source).at("cannot lock", &lock_of(root)),
     }
 }
 

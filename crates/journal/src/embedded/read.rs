@@ -105,7 +105,7 @@ pub(super) fn visit(
             let begin = (span.start - first.start) as usize;
             let own = bytes.slice(begin..begin + CHANGE_HEADER_BYTES + span.len as usize);
             let kv = segment::key_value(span.position, own);
-            each(*span, kv.ok_or_else(|| segment.damaged_change(*span))?);
+            each(*span, kv.ok_or_else(|| segment::damaged_change(&segment.path, *span))?);
         }
         rest = after;
     }

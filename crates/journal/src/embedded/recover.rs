@@ -1,25 +1,19 @@
 //! Makes a journal out of what a folder holds: every sealed segment must be whole and follow the
 //! one before it; of the newest one an unacknowledged tail is cut. Anything else is refused.
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-
-use mvcc::Revision;
+use std::{ops::Range, path::Path, sync::Arc};
 
 use super::{
+    chain::{self, Link},
     create,
     disk::Disk,
     folder::{Folder, Found},
     ledger::Ledger,
     log::{Log, View},
-    replay::{self, Replay, Stop},
-    segment::{self, Extent, Filled, Header, Segment},
+    segment::{self, Extent, Segment},
     sidecar,
     spares::{self, Spares},
-    survey::{Candidate, Survey},
+    survey::{self, Candidate, Survey},
     writer::Writer,
 };
 use crate::{Error, error::At};
@@ -46,7 +40,10 @@ fn create_journal(folder: Folder, segment_bytes: u64) -> Result<(Log, Writer), E
 }
 
 fn open_journal(folder: Folder, segment_bytes: u64) -> Result<(Log, Writer), Error> {
-    let survey = Survey::of(&*folder.disk, folder.files()?, folder.identity)?;
+    let files = folder.files()?;
+    let open = |path: &Path| folder.disk.open(path);
+    let candidates = survey::candidates(&open, &files.segments, folder.identity);
+    let survey = Survey::of(candidates.collect::<Result<_, _>>()?, files);
     let (view, active) = load(&folder, survey.chain, survey.is_newest_sealed)?;
     for path in &survey.leftovers {
         folder.remove(path)?;
@@ -62,8 +59,8 @@ fn load(
     mut chain: Vec<Candidate>,
     is_newest_sealed: bool,
 ) -> Result<(View, Arc<Segment>), Error> {
-    let is_newest = |newest: &Candidate| newest.header.extent == Extent::Log && !is_newest_sealed;
-    let newest = chain.pop().filter(is_newest).ok_or_else(|| no_newest(folder))?;
+    let is_newest = |found: &Candidate| found.header.extent == Extent::Log && !is_newest_sealed;
+    let newest = chain.pop().filter(is_newest).ok_or_else(|| chain::no_newest(folder.log()))?;
     let mut segments = Vec::with_capacity(chain.len() + 1);
     let mut link = Link::before_all(folder.log());
     let mut sealed = chain.into_iter().peekable();
@@ -81,46 +78,6 @@ fn load(
     Ok((View { ledger, segments }, active))
 }
 
-fn no_newest(folder: &Folder) -> Error {
-    let what = "the segment that was written last is missing".to_owned();
-    Error::Corrupt { path: folder.log(), offset: 0, what }
-}
-
-/// Where the next segment has to begin.
-struct Link {
-    log: PathBuf,
-    next_sequence: u64,
-    last: Revision,
-}
-
-// === impl Link ===
-
-impl Link {
-    fn before_all(log: PathBuf) -> Self {
-        Self { log, next_sequence: 1, last: Revision::INITIAL }
-    }
-
-    fn after(self, filled: &Filled) -> Self {
-        Self { log: self.log, next_sequence: filled.next_sequence, last: filled.last }
-    }
-
-    fn check(&self, next: &Candidate) -> Result<(), Error> {
-        let header = &next.header;
-        if header.base > self.last {
-            let (first, last) = (self.last.next(), header.base);
-            return Err(Error::Missing { path: self.log.clone(), first, last });
-        }
-        if header.first_sequence != self.next_sequence || header.base != self.last {
-            let what = format!(
-                "the segment begins with frame {} after revision {}, but frame {} after revision {} is next",
-                header.first_sequence, header.base, self.next_sequence, self.last
-            );
-            return Err(Error::Corrupt { path: next.path.clone(), offset: 0, what });
-        }
-        Ok(())
-    }
-}
-
 /// A segment that others follow: it must hold every frame before `next_sequence`.
 fn load_sealed(
     disk: &dyn Disk,
@@ -135,58 +92,22 @@ fn load_sealed(
         return Ok(segment);
     }
     let bytes = segment::read_all(&file, &path)?;
-    let filled = whole(&path, &bytes, &header, next_sequence)?;
+    let filled = chain::whole(&path, &bytes, &header, next_sequence)?;
     Ok(Segment::new(path, file, header, filled))
-}
-
-/// Replays a sealed segment. If frames after the last sound one never were in this file, it is the
-/// next file that is missing, which the caller sees from where that one begins.
-pub(super) fn whole(
-    path: &Path,
-    bytes: &[u8],
-    header: &Header,
-    next_sequence: u64,
-) -> Result<Filled, Error> {
-    let replay = Replay::of(bytes, header);
-    match header.extent {
-        Extent::Log => {
-            let is_whole = replay.filled.next_sequence == next_sequence;
-            if is_whole || replay.ends_cleanly(bytes, header) {
-                return Ok(replay.filled);
-            }
-        }
-        Extent::Rewritten { next_sequence, last, frames } => {
-            if replay.filled.next_sequence == u64::from(frames) && replay.filled.last <= last {
-                return Ok(Filled { next_sequence, last, ..replay.filled });
-            }
-        }
-    }
-    Err(damaged(path, &replay))
 }
 
 fn at(offset: u64) -> usize {
     usize::try_from(offset).expect("the segment is in memory")
 }
 
-fn damaged(path: &Path, replay: &Replay) -> Error {
-    let (path, offset) = (path.to_owned(), replay.filled.end);
-    Error::Corrupt { path, offset, what: replay.stop.to_string() }
-}
-
 /// The segment that was being written. A tail that was never acknowledged is cut off.
 fn load_newest(candidate: Candidate) -> Result<(Segment, Ledger), Error> {
     let Candidate { path, file, header } = candidate;
     let bytes = segment::read_all(&file, &path)?;
-    let replay = Replay::of(&bytes, &header);
-    let (end, next) = replay.filled.tail();
-    let is_tail = matches!(replay.stop, Stop::Full | Stop::Unverified(_))
-        && next > header.first_sequence
-        && replay::later_frame(&bytes, end, next, header.seed()).is_none();
-    if !is_tail {
-        return Err(damaged(&path, &replay));
-    }
+    let replay = chain::newest(&path, &bytes, &header)?;
+    let last = at(replay.last_frame.start)..at(replay.last_frame.end);
     let segment = Segment::new(path, file, header, replay.filled);
-    settle(&segment, &bytes, at(replay.last_frame.start)..at(end))?;
+    settle(&segment, &bytes, last)?;
     Ok((segment, replay.ledger))
 }
 

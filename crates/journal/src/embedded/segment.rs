@@ -157,12 +157,7 @@ impl Segment {
     pub(super) fn read(&self, span: Span) -> Result<KeyValue, Error> {
         let len = frame::CHANGE_HEADER_BYTES + span.len as usize;
         let bytes = read_range(&self.file, &self.path, span.start.into(), len)?;
-        key_value(span.position, bytes).ok_or_else(|| self.damaged_change(span))
-    }
-
-    pub(super) fn damaged_change(&self, span: Span) -> Error {
-        let what = format!("the change at {} does not verify", span.position);
-        Error::Corrupt { path: self.path.clone(), offset: span.start.into(), what }
+        key_value(span.position, bytes).ok_or_else(|| damaged_change(&self.path, span))
     }
 }
 
@@ -189,6 +184,11 @@ pub(super) fn key_value(position: Position, bytes: Bytes) -> Option<KeyValue> {
     let encoded = frame::verified_change(position, bytes)?;
     let kv = KeyValue::try_from_encoded(encoded).ok()?;
     (kv.mod_revision() == position.revision.0).then_some(kv)
+}
+
+pub(super) fn damaged_change(path: &Path, span: Span) -> Error {
+    let what = format!("the change at {} does not verify", span.position);
+    Error::Corrupt { path: path.to_owned(), offset: span.start.into(), what }
 }
 
 pub(super) fn read_range(

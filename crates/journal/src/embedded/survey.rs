@@ -1,8 +1,9 @@
 //! Finds out which files make up the log, from names and header pages alone. Changes nothing, so
-//! that an inspection can use it on a damaged folder.
+//! that an inspection can use it on a folder that must stay as it is.
 
 use std::{
     collections::BTreeSet,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -10,7 +11,7 @@ use std::{
 use uuid::Uuid;
 
 use super::{
-    disk::{Disk, DiskFile},
+    disk::DiskFile,
     folder::{self, Files},
     segment::{self, Extent, Header},
 };
@@ -41,12 +42,7 @@ pub(super) struct Survey {
 // === impl Survey ===
 
 impl Survey {
-    pub(super) fn of(disk: &dyn Disk, files: Files, identity: Uuid) -> Result<Self, Error> {
-        let candidates: Vec<Candidate> = files
-            .segments
-            .iter()
-            .map(|path| candidate(disk, path, identity))
-            .collect::<Result<_, _>>()?;
+    pub(super) fn of(candidates: Vec<Candidate>, files: Files) -> Self {
         let segment_ids = candidates.iter().map(|found| found.header.id);
         let last_id =
             segment_ids.chain(files.spares.iter().filter_map(|path| spare_id(path))).max();
@@ -64,7 +60,7 @@ impl Survey {
         leftovers.extend(replaced.into_iter().map(|found| found.path));
         leftovers.extend(orphans);
         let (spares, last_id) = (files.spares, last_id.unwrap_or(0));
-        Ok(Self { chain, leftovers, spares, is_newest_sealed, last_id })
+        Self { chain, leftovers, spares, is_newest_sealed, last_id }
     }
 }
 
@@ -79,10 +75,21 @@ fn replaces(newer: &Header, older: &Header) -> bool {
     }
 }
 
-fn candidate(disk: &dyn Disk, path: &Path, identity: Uuid) -> Result<Candidate, Error> {
+/// Opens segment files and reads their headers; each fails for itself.
+pub(super) fn candidates(
+    open: &dyn Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
+    paths: &[PathBuf],
+    identity: Uuid,
+) -> impl Iterator<Item = Result<Candidate, Error>> {
+    paths.iter().map(move |path| {
+        let file = open(path).at("cannot open", path)?;
+        candidate(path, file, identity)
+    })
+}
+
+fn candidate(path: &Path, file: Arc<dyn DiskFile>, identity: Uuid) -> Result<Candidate, Error> {
     let corrupt =
         |what: &str| Error::Corrupt { path: path.to_owned(), offset: 0, what: what.into() };
-    let file = disk.open(path).at("cannot open", path)?;
     if file.size().at("cannot measure", path)? < segment::HEADER_BYTES as u64 {
         return Err(corrupt("the file is too short for a segment"));
     }

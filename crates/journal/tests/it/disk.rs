@@ -1,0 +1,255 @@
+//! A disk that remembers: it carries every operation out on real files and keeps the list, from
+//! which [`image`](super::image) builds the folders that a crash could have left. It can also fail
+//! on request, the way disks do.
+
+use std::{
+    collections::VecDeque,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use journal::embedded::disk::{Disk, DiskFile, SystemDisk};
+use parking_lot::{Condvar, Mutex};
+
+/// One operation, in the order it was asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Create {
+        file: FileId,
+        path: PathBuf,
+    },
+    Write {
+        file: FileId,
+        offset: u64,
+        bytes: Arc<[u8]>,
+    },
+    Sync {
+        file: FileId,
+    },
+    /// The sync failed: what was not durable before never will be, but stays readable until the
+    /// crash. This is what Linux does with the pages of a failed write-back.
+    SyncFailed {
+        file: FileId,
+    },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Remove {
+        path: PathBuf,
+    },
+    SyncFolder {
+        path: PathBuf,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileId(usize);
+
+/// How a later operation goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The n-th sync from now on fails with EIO, counted from 0.
+    Sync(usize),
+    /// The n-th write from now on writes half of its bytes and fails with ENOSPC.
+    Write(usize),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordingDisk {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    gate: Gate,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ops: Vec<Op>,
+    files: Vec<PathBuf>,
+    faults: VecDeque<Fault>,
+}
+
+/// Holds syncs up while it is closed.
+#[derive(Debug, Default)]
+struct Gate {
+    waiting: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    is_closed: bool,
+    waiting: usize,
+}
+
+#[derive(Debug)]
+struct RecordingFile {
+    id: FileId,
+    inner: Arc<dyn DiskFile>,
+    disk: RecordingDisk,
+}
+
+// === impl RecordingDisk ===
+
+impl RecordingDisk {
+    /// How many operations there were until now.
+    pub(crate) fn position(&self) -> usize {
+        self.shared.state.lock().ops.len()
+    }
+
+    pub(crate) fn ops(&self) -> Vec<Op> {
+        self.shared.state.lock().ops.clone()
+    }
+
+    pub(crate) fn inject(&self, fault: Fault) {
+        self.shared.state.lock().faults.push_back(fault);
+    }
+
+    /// From now on every sync waits until [`open_gate`](Self::open_gate).
+    pub(crate) fn close_gate(&self) {
+        self.shared.gate.waiting.lock().is_closed = true;
+    }
+
+    pub(crate) fn open_gate(&self) {
+        self.shared.gate.waiting.lock().is_closed = false;
+        self.shared.gate.changed.notify_all();
+    }
+
+    /// Returns once a sync waits at the gate.
+    pub(crate) fn wait_for_waiting_sync(&self) {
+        let gate = &self.shared.gate;
+        let mut state = gate.waiting.lock();
+        gate.changed.wait_while(&mut state, |state| state.waiting == 0);
+    }
+
+    fn record(&self, op: Op) {
+        self.shared.state.lock().ops.push(op);
+    }
+
+    fn wrap(&self, path: &Path, inner: Arc<dyn DiskFile>) -> Arc<RecordingFile> {
+        let mut state = self.shared.state.lock();
+        let known = state.files.iter().position(|known| known == path);
+        let id = known.unwrap_or_else(|| {
+            state.files.push(path.to_owned());
+            state.files.len() - 1
+        });
+        Arc::new(RecordingFile { id: FileId(id), inner, disk: self.clone() })
+    }
+
+    /// Whether the fault that is due next is of the kind and due now.
+    fn is_due(&self, is_kind: impl Fn(Fault) -> Option<usize>) -> bool {
+        let mut state = self.shared.state.lock();
+        let Some(left) = state.faults.front().copied().and_then(&is_kind) else { return false };
+        let fault = state.faults.pop_front().expect("just seen");
+        if left == 0 {
+            return true;
+        }
+        state.faults.push_front(match fault {
+            Fault::Sync(left) => Fault::Sync(left - 1),
+            Fault::Write(left) => Fault::Write(left - 1),
+        });
+        false
+    }
+}
+
+impl Disk for RecordingDisk {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let inner = SystemDisk.create(path)?;
+        let mut state = self.shared.state.lock();
+        state.files.push(path.to_owned());
+        let file = FileId(state.files.len() - 1);
+        state.ops.push(Op::Create { file, path: path.to_owned() });
+        Ok(Arc::new(RecordingFile { id: file, inner, disk: self.clone() }))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(self.wrap(path, SystemDisk.open(path)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        SystemDisk.rename(from, to)?;
+        let mut state = self.shared.state.lock();
+        for name in &mut state.files {
+            if name == to {
+                *name = PathBuf::from("replaced");
+            } else if name == from {
+                *name = to.to_owned();
+            }
+        }
+        state.ops.push(Op::Rename { from: from.to_owned(), to: to.to_owned() });
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        SystemDisk.remove(path)?;
+        let mut state = self.shared.state.lock();
+        for name in state.files.iter_mut().filter(|name| *name == path) {
+            *name = PathBuf::from("removed");
+        }
+        state.ops.push(Op::Remove { path: path.to_owned() });
+        Ok(())
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        // The images decide what is durable; syncing the real folder would only cost time.
+        self.record(Op::SyncFolder { path: folder.to_owned() });
+        Ok(())
+    }
+}
+
+// === impl RecordingFile ===
+
+impl DiskFile for RecordingFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        self.inner.read_at(buf, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let is_failing = self.disk.is_due(|fault| match fault {
+            Fault::Write(left) => Some(left),
+            Fault::Sync(_) => None,
+        });
+        let written = if is_failing { &bytes[..bytes.len() / 2] } else { bytes };
+        self.inner.write_at(written, offset)?;
+        self.disk.record(Op::Write { file: self.id, offset, bytes: written.into() });
+        if is_failing { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(()) }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.disk.shared.gate.pass();
+        let is_failing = self.disk.is_due(|fault| match fault {
+            Fault::Sync(left) => Some(left),
+            Fault::Write(_) => None,
+        });
+        if is_failing {
+            self.disk.record(Op::SyncFailed { file: self.id });
+            return Err(io::Error::other("the disk failed"));
+        }
+        self.disk.record(Op::Sync { file: self.id });
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.inner.size()
+    }
+}
+
+// === impl Gate ===
+
+impl Gate {
+    fn pass(&self) {
+        let mut state = self.waiting.lock();
+        if !state.is_closed {
+            return;
+        }
+        state.waiting += 1;
+        self.changed.notify_all();
+        self.changed.wait_while(&mut state, |state| state.is_closed);
+        state.waiting -= 1;
+    }
+}
