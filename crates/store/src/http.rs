@@ -19,6 +19,8 @@ mod listen;
 mod pages;
 mod prefixed;
 mod services;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::sync::Arc;

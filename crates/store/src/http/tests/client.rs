@@ -58,7 +58,9 @@ impl Service<Request<Body>> for Connection {
         self.0.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let path = request.uri().path();
+        *request.uri_mut() = format!("http://localhost{path}").parse().expect("it is an address");
         Box::pin(self.0.send_request(request))
     }
 }

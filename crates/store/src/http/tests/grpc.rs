@@ -78,7 +78,8 @@ async fn errors_of_that_code_from_a_service_stay_as_they_are() {
     let server = Server::plain().await;
     let mut connections = Connections::default();
     let mut kv = KvClient::new(connections.tcp(server.address()).await);
-    let refused = kv.compact(etcd_api::etcdserverpb::CompactionRequest::default()).await.unwrap_err();
+    let refused =
+        kv.compact(etcd_api::etcdserverpb::CompactionRequest::default()).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange);
     assert_eq!(refused.message(), "etcdserver: mvcc: required revision is a future revision");
 }

@@ -7,7 +7,7 @@ use tonic::Status;
 use super::client::{ask, request};
 use super::server::{Server, options, tcp};
 
-async fn check(server: &Server, line: &str, expected: Expect) {
+async fn check(server: &Server, line: &str, expected: &Expect) {
     expected.assert_eq(&ask(server.address(), request(line, &[], "")).await);
 }
 
@@ -19,9 +19,9 @@ async fn a_well_store() {
         content-type: text/plain; charset=utf-8
 
         {"health":"true","reason":""}"#]];
-    check(&server, "GET /health", healthy.clone()).await;
-    check(&server, "GET /health?serializable=true", healthy.clone()).await;
-    check(&server, "GET /health?exclude=NOSPACE", healthy).await;
+    check(&server, "GET /health", &healthy).await;
+    check(&server, "GET /health?serializable=true", &healthy).await;
+    check(&server, "GET /health?exclude=NOSPACE", &healthy).await;
     let ok = expect![[r#"
         200 OK
         content-type: text/plain; charset=utf-8
@@ -30,12 +30,12 @@ async fn a_well_store() {
         ok
     "#]];
     for path in ["/livez", "/livez/serializable_read", "/readyz", "/readyz/linearizable_read"] {
-        check(&server, &format!("GET {path}"), ok.clone()).await;
+        check(&server, &format!("GET {path}"), &ok).await;
     }
     check(
         &server,
         "GET /readyz?verbose&exclude=non_learner&exclude=nothing_we_know",
-        expect![[r#"
+        &expect![[r#"
             200 OK
             content-type: text/plain; charset=utf-8
             x-content-type-options: nosniff
@@ -50,7 +50,7 @@ async fn a_well_store() {
     check(
         &server,
         "GET /version",
-        expect![[r#"
+        &expect![[r#"
             200 OK
             content-type: application/json
 
@@ -66,7 +66,7 @@ async fn an_alarm() {
     check(
         &server,
         "GET /health",
-        expect![[r#"
+        &expect![[r#"
             503 Service Unavailable
             content-type: text/plain; charset=utf-8
             x-content-type-options: nosniff
@@ -78,7 +78,7 @@ async fn an_alarm() {
     check(
         &server,
         "GET /health?exclude=CORRUPT",
-        expect![[r#"
+        &expect![[r#"
             200 OK
             content-type: text/plain; charset=utf-8
 
@@ -88,7 +88,7 @@ async fn an_alarm() {
     check(
         &server,
         "GET /readyz",
-        expect![[r#"
+        &expect![[r#"
             503 Service Unavailable
             content-type: text/plain; charset=utf-8
             x-content-type-options: nosniff
@@ -111,7 +111,7 @@ async fn a_read_that_fails() {
     check(
         &server,
         "GET /health",
-        expect![[r#"
+        &expect![[r#"
             503 Service Unavailable
             content-type: text/plain; charset=utf-8
             x-content-type-options: nosniff
@@ -123,7 +123,7 @@ async fn a_read_that_fails() {
     check(
         &server,
         "GET /readyz/linearizable_read",
-        expect![[r#"
+        &expect![[r#"
             503 Service Unavailable
             content-type: text/plain; charset=utf-8
             x-content-type-options: nosniff
@@ -148,12 +148,12 @@ async fn what_is_not_there() {
         404 page not found
     "#]];
     for line in ["GET /", "GET /nope", "GET /livez/nope", "GET /livezy", "POST /v3alpha/kv/range"] {
-        check(&server, line, missing.clone()).await;
+        check(&server, line, &missing).await;
     }
     check(
         &server,
         "POST /health",
-        expect![[r#"
+        &expect![[r#"
             405 Method Not Allowed
             content-type: text/plain; charset=utf-8
             allow: GET
@@ -163,7 +163,7 @@ async fn what_is_not_there() {
         "#]],
     )
     .await;
-    check(&server, "OPTIONS /v3/kv/range", expect!["200 OK\n\n"]).await;
+    check(&server, "OPTIONS /v3/kv/range", &expect!["200 OK\n\n"]).await;
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn a_metrics_listener_serves_nothing_else() {
     check(
         &server,
         "GET /metrics",
-        expect![[r#"
+        &expect![[r#"
             200 OK
             content-type: text/plain; version=0.0.4; charset=utf-8
 
@@ -182,7 +182,9 @@ async fn a_metrics_listener_serves_nothing_else() {
         "#]],
     )
     .await;
-    for (line, status) in [("GET /health", "200"), ("GET /version", "404"), ("POST /v3/kv/range", "404")] {
+    for (line, status) in
+        [("GET /health", "200"), ("GET /version", "404"), ("POST /v3/kv/range", "404")]
+    {
         let answer = ask(server.address(), request(line, &[], "")).await;
         assert!(answer.starts_with(status), "{line}: {answer}");
     }

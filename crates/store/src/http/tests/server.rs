@@ -20,12 +20,10 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::auth::PeerIdentity;
 use crate::http::{Content, Edge, Error, GrpcServices, MESSAGE_OVERHEAD_BYTES, Probes, Read};
-use crate::options::{
-    Address, AuthToken, AutoCompaction, Limits, Listener, Options, Tls,
-};
+use crate::options::{Address, AuthToken, AutoCompaction, Limits, Listener, Options, Tls};
 
 /// A lease whose keep-alive fails.
-pub(super) const FAILING_LEASE: i64 = 13;
+const FAILING_LEASE: i64 = -13;
 
 /// A running edge. Dropping it ends it.
 pub(super) struct Server {

@@ -1,0 +1,278 @@
+//! TLS: which certificates are shown and accepted, and who a client is by its own.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use etcd_api::etcdserverpb::RangeRequest;
+use etcd_api::etcdserverpb::kv_client::KvClient;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::client::{Connections, ask_over, request};
+use super::listening::refusal;
+use super::server::{Server, options, tcp};
+use crate::http::SelfSigned;
+use crate::options::Tls;
+
+/// A CA and what it signed, in a folder.
+struct Authority {
+    folder: TempDir,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+// === impl Authority ===
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "test CA");
+        let key = KeyPair::generate().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        fs::write(folder.path().join("ca.pem"), certificate.pem()).unwrap();
+        Self { folder, issuer: Issuer::new(params, key) }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes `<name>.pem` and `<name>.key`.
+    fn sign(&self, name: &str, common_name: &str) {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        fs::write(self.path(&format!("{name}.pem")), certificate.pem()).unwrap();
+        fs::write(self.path(&format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+
+    fn server(&self) -> Tls {
+        self.sign("server", "server");
+        Tls {
+            cert_file: self.path("server.pem"),
+            key_file: self.path("server.key"),
+            trusted_ca_file: None,
+            requires_client_cert: false,
+            allowed_cn: None,
+        }
+    }
+
+    fn demanding_server(&self) -> Tls {
+        let trusted_ca_file = Some(self.path("ca.pem"));
+        Tls { trusted_ca_file, requires_client_cert: true, ..self.server() }
+    }
+
+    /// Connects, with a certificate if one is named.
+    async fn connect(
+        &self,
+        address: SocketAddr,
+        certificate: Option<&str>,
+        protocol: &str,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(self.path("ca.pem")).unwrap()).unwrap();
+        connect(address, roots, certificate.map(|name| self.path(name)), protocol).await
+    }
+}
+
+async fn connect(
+    address: SocketAddr,
+    roots: RootCertStore,
+    certificate: Option<PathBuf>,
+    protocol: &str,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = match certificate {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let chain = vec![CertificateDer::from_pem_file(path.with_extension("pem")).unwrap()];
+            let key = PrivateKeyDer::from_pem_file(path.with_extension("key")).unwrap();
+            builder.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(Arc::new(config)).connect(name, stream).await
+}
+
+async fn start(tls: Tls) -> Server {
+    Server::start(&options(vec![tcp(Some(tls))])).await
+}
+
+/// Whether the server takes the client. With TLS 1.3 it says so only after the client is done.
+async fn is_accepted(stream: std::io::Result<TlsStream<TcpStream>>) -> bool {
+    let Ok(stream) = stream else { return false };
+    let mut connections = Connections::default();
+    let mut kv = KvClient::new(connections.open(stream).await);
+    kv.range(RangeRequest { key: "a".into(), ..Default::default() }).await.is_ok()
+}
+
+#[tokio::test]
+async fn http1_and_http2_over_tls() {
+    let authority = Authority::new();
+    let server = start(authority.server()).await;
+    let address = server.address();
+    assert!(is_accepted(authority.connect(address, None, "h2").await).await);
+    let stream = authority.connect(address, None, "http/1.1").await.unwrap();
+    let answer = ask_over(stream, request("GET /version", &[], "")).await;
+    assert!(answer.starts_with("200 OK"), "{answer}");
+}
+
+#[tokio::test]
+async fn services_learn_the_name_on_a_required_certificate() {
+    let authority = Authority::new();
+    authority.sign("alice", "alice");
+    let server = start(authority.demanding_server()).await;
+    let stream = authority.connect(server.address(), Some("alice"), "h2").await.unwrap();
+    let mut connections = Connections::default();
+    let mut kv = KvClient::new(connections.open(stream).await);
+    let asked = RangeRequest { key: "a".into(), ..Default::default() };
+    let reply = kv.range(asked).await.unwrap().into_inner();
+    assert_eq!(reply.kvs[0].value(), b"alice none");
+}
+
+/// Through the gateway the name does not count; with auth on, silence about that would mislead.
+#[tokio::test]
+async fn the_gateway_ignores_the_name() {
+    let authority = Authority::new();
+    authority.sign("alice", "alice");
+    let server = start(authority.demanding_server()).await;
+    let ask = async || {
+        let stream = authority.connect(server.address(), Some("alice"), "http/1.1").await.unwrap();
+        ask_over(stream, request("POST /v3/kv/range", &[], r#"{"key":"Zm9v"}"#)).await
+    };
+    let nobody = "bm9ib2R5IG5vbmU=";
+    assert!(ask().await.contains(nobody), "{}", ask().await);
+    *server.health.is_auth_enabled.lock() = true;
+    let refused = ask().await;
+    assert!(refused.starts_with("400 Bad Request"), "{refused}");
+    assert!(refused.contains("CommonName of client"), "{refused}");
+}
+
+#[tokio::test]
+async fn clients_without_the_right_certificate_are_refused() {
+    let authority = Authority::new();
+    authority.sign("alice", "alice");
+    authority.sign("bob", "bob");
+    let stranger = Authority::new();
+    stranger.sign("alice", "alice");
+    fs::copy(stranger.path("alice.pem"), authority.path("fake.pem")).unwrap();
+    fs::copy(stranger.path("alice.key"), authority.path("fake.key")).unwrap();
+
+    let tls = Tls { allowed_cn: Some("alice".to_owned()), ..authority.demanding_server() };
+    let server = start(tls).await;
+    for (certificate, expected) in
+        [(Some("alice"), true), (Some("bob"), false), (Some("fake"), false), (None, false)]
+    {
+        let stream = authority.connect(server.address(), certificate, "h2").await;
+        assert_eq!(is_accepted(stream).await, expected, "{certificate:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_may_be_optional() {
+    let authority = Authority::new();
+    let tls = Tls { requires_client_cert: false, ..authority.demanding_server() };
+    let server = start(tls).await;
+    assert!(is_accepted(authority.connect(server.address(), None, "h2").await).await);
+}
+
+#[tokio::test]
+async fn a_changed_certificate_is_read_again() {
+    let authority = Authority::new();
+    let server = start(authority.server()).await;
+    let shown = async || {
+        let stream = authority.connect(server.address(), None, "h2").await.unwrap();
+        let (_, session) = stream.get_ref();
+        session.peer_certificates().unwrap()[0].clone().into_owned()
+    };
+    let old = shown().await;
+    assert_eq!(shown().await, old);
+    // Half of a new pair: the old one stays in use.
+    let key = fs::read(authority.path("server.key")).unwrap();
+    authority.sign("server", "server");
+    let new_key = fs::read(authority.path("server.key")).unwrap();
+    fs::write(authority.path("server.key"), key).unwrap();
+    assert_eq!(shown().await, old);
+    fs::write(authority.path("server.key"), new_key).unwrap();
+    assert_ne!(shown().await, old);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_shakes_hands_is_closed() {
+    let authority = Authority::new();
+    let server = start(authority.server()).await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn self_signed_certificates_are_made_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificates = folder.path().join("fixtures/client");
+    let tls = self_signed(&certificates);
+    let key = fs::read(&tls.key_file).unwrap();
+    assert_eq!(fs::metadata(&tls.key_file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(self_signed(&certificates), tls);
+    assert_eq!(fs::read(&tls.key_file).unwrap(), key);
+
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(&tls.cert_file).unwrap()).unwrap();
+    let server = start(tls).await;
+    assert!(is_accepted(connect(server.address(), roots, None, "h2").await).await);
+}
+
+fn self_signed(folder: &Path) -> Tls {
+    let made = SelfSigned {
+        folder,
+        hosts: vec!["localhost".to_owned(), "127.0.0.1".to_owned()],
+        now: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
+        validity: Duration::from_secs(100 * 365 * 24 * 3600),
+    };
+    made.ensure().unwrap()
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_files_is_said() {
+    let authority = Authority::new();
+    let good = authority.server();
+    fs::write(authority.path("empty.pem"), "").unwrap();
+    authority.sign("other", "other");
+    let wrong = [
+        (Tls { cert_file: authority.path("none.pem"), ..good.clone() }, "cannot read when"),
+        (Tls { cert_file: authority.path("empty.pem"), ..good.clone() }, "cannot serve"),
+        (
+            Tls { key_file: authority.path("empty.pem"), ..good.clone() },
+            "cannot read the private key",
+        ),
+        (Tls { key_file: authority.path("other.key"), ..good.clone() }, "cannot serve"),
+        (Tls { requires_client_cert: true, ..good.clone() }, "name a trusted CA file"),
+        (
+            Tls { trusted_ca_file: Some(authority.path("empty.pem")), ..good },
+            "cannot verify clients",
+        ),
+    ];
+    for (tls, expected) in wrong {
+        let refused = refusal(tcp(Some(tls))).await;
+        assert!(refused.contains(expected), "{refused}");
+    }
+}
