@@ -16,6 +16,7 @@ mod auto_compaction;
 mod context;
 mod error;
 mod expiry;
+mod hash;
 mod housekeeping;
 pub mod http;
 mod lease;
@@ -30,6 +31,7 @@ mod quota;
 mod sequencer;
 mod service;
 mod services;
+pub mod snapshot;
 mod values;
 mod watch;
 

@@ -103,6 +103,11 @@ impl Alarm {
     }
 }
 
+/// Whether an entry says which store this is, as opposed to what it holds.
+pub(crate) fn is_identity(key: &[u8]) -> bool {
+    key == CLUSTER_ID || key == MEMBER_ID
+}
+
 pub(crate) fn cluster_id(id: u64) -> MetaChange {
     MetaChange { key: Bytes::from_static(CLUSTER_ID), value: Some(encode(id)) }
 }

@@ -16,7 +16,7 @@ mod committer;
 mod writer;
 
 pub(crate) use batch::{ChangeEvent, CommittedBatch, Effect, Previous};
-pub(crate) use command::{Command, Compacted, LeaseContent};
+pub(crate) use command::{Command, Compacted, LeaseContent, Reply, SnapshotPoint};
 pub use committer::CommitError;
 pub(crate) use committer::{Audience, Committer};
 pub(crate) use writer::{Channels, Loaded, Writer};
@@ -111,10 +111,25 @@ impl Sequencer {
         self.ask(|reply| Command::Auth { change, caller, reply }).await
     }
 
+    /// The newest durable state with the meta table that belongs to it.
+    pub(crate) async fn snapshot(&self) -> Result<SnapshotPoint, Error> {
+        self.ask(|reply| Command::Snapshot { reply }).await
+    }
+
     /// Lets what was sent before finish, then ends both threads.
     pub(crate) async fn stop(&self) {
         // A closed channel means that the writer has ended already, which is what was asked for.
         self.commands.send(Command::Stop).await.ok();
+    }
+
+    /// Whether nothing will be answered any more.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.commands.is_closed()
+    }
+
+    /// Waits for the end of the writer.
+    pub(crate) async fn stopped(&self) {
+        self.commands.closed().await;
     }
 
     async fn ask<T>(

@@ -7,7 +7,8 @@ use std::{
 
 use arc_swap::ArcSwap;
 use etcd_api::etcdserverpb::{
-    kv_server::KvServer, lease_server::LeaseServer, watch_server::WatchServer,
+    kv_server::KvServer, lease_server::LeaseServer, maintenance_server::MaintenanceServer,
+    watch_server::WatchServer,
 };
 use journal::Journal;
 use parking_lot::Mutex;
@@ -16,7 +17,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Options,
+    Error, Options,
     auth::{self, Gate},
     context::Context,
     housekeeping::{self, Housekeeping},
@@ -29,8 +30,8 @@ use crate::{
     probes::StoreProbes,
     published::Published,
     quota::Quota,
-    sequencer::{self, Audience, Channels, Committer, Effect, Sequencer, Writer},
-    services::{KvService, LeaseService, WatchService},
+    sequencer::{self, Audience, Channels, Committer, Effect, Sequencer, SnapshotPoint, Writer},
+    services::{KvService, LeaseService, MaintenanceService, WatchService},
     values::KeptValues,
     watch::{self, History, SessionContext},
 };
@@ -200,6 +201,12 @@ fn on_effect(context: &Context, effect: Effect) {
         Effect::LeaseRevoked { id } => context.deadlines.lock().revoke(id),
         Effect::Alarms(alarms) => context.alarms.store(Arc::new(alarms)),
         Effect::Auth(state) => context.gate.publish(state),
+        Effect::Snapshot(reply) => {
+            let meta = context.journal.meta().map_err(Error::Journal);
+            let point = meta.map(|meta| SnapshotPoint { state: context.state(), meta });
+            // Whoever asked may have gone away; that changes nothing.
+            drop(reply.send(point));
+        }
     }
 }
 
@@ -216,7 +223,8 @@ fn content(context: &Arc<Context>, registry: Registry) -> Content {
                 .max_decoding_message_size(bytes_max)
                 .max_encoding_message_size(usize::MAX),
         )
-        .with(LeaseServer::new(LeaseService::new(context.clone())));
+        .with(LeaseServer::new(LeaseService::new(context.clone())))
+        .with(MaintenanceServer::new(MaintenanceService::new(context.clone())));
     Content {
         services,
         probes: Arc::new(StoreProbes { context: context.clone() }),

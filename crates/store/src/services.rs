@@ -3,10 +3,12 @@
 
 mod kv;
 mod lease;
+mod maintenance;
 mod range_stream;
 mod status;
 mod watch;
 
 pub(crate) use kv::KvService;
 pub(crate) use lease::LeaseService;
+pub(crate) use maintenance::MaintenanceService;
 pub(crate) use watch::WatchService;

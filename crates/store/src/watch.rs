@@ -7,11 +7,13 @@
 //! nobody anything, and memory is bounded by what each stream may have queued.
 
 mod class;
+mod follower;
 mod history;
 mod hub;
 mod index;
 mod session;
 
+pub(crate) use follower::Follower;
 pub(crate) use history::History;
 pub(crate) use hub::{HubThread, hub};
 pub(crate) use session::{Session, SessionContext};

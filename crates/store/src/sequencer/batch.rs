@@ -5,6 +5,7 @@ use std::sync::Arc;
 use etcd_api::mvccpb::KeyValue;
 use mvcc::{LeaseId, Position, Revision, View, Written};
 
+use super::{Reply, SnapshotPoint};
 use crate::{alarm, auth};
 
 /// Sends one answer.
@@ -34,10 +35,17 @@ pub(crate) struct Batch {
 
 /// What else becomes true when the batch is durable.
 pub(crate) enum Effect {
-    LeaseGranted { id: LeaseId, ttl_s: i64 },
-    LeaseRevoked { id: LeaseId },
+    LeaseGranted {
+        id: LeaseId,
+        ttl_s: i64,
+    },
+    LeaseRevoked {
+        id: LeaseId,
+    },
     Alarms(alarm::Alarms),
     Auth(Arc<auth::State>),
+    /// Somebody asked for this moment: the batch is published and the next one has not begun.
+    Snapshot(Reply<SnapshotPoint>),
 }
 
 /// The changes of one batch, durable and in order, for those who watch.
@@ -66,7 +74,10 @@ pub(crate) enum Previous {
 
 impl Gathered {
     pub(super) fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.written.is_empty() && self.meta.is_empty()
+        self.answers.is_empty()
+            && self.written.is_empty()
+            && self.meta.is_empty()
+            && self.effects.is_empty()
     }
 
     pub(super) fn add(&mut self, written: Written) {

@@ -1,5 +1,7 @@
 //! What the sequencer can be asked for.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use etcd_api::etcdserverpb::{
     DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
@@ -10,6 +12,7 @@ use tokio::sync::oneshot;
 use crate::{
     Error, alarm,
     auth::{self, Caller},
+    published::State,
 };
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -61,6 +64,10 @@ pub(crate) enum Command {
         caller: Caller,
         reply: Reply<Revision>,
     },
+    /// Asks for a moment between two batches.
+    Snapshot {
+        reply: Reply<SnapshotPoint>,
+    },
     /// Nothing to do but to look whether the committer is free.
     Wake,
     /// The last command.
@@ -71,6 +78,12 @@ pub(crate) enum Command {
 pub(crate) struct Compacted {
     /// The store's revision, not the compacted one.
     pub(crate) revision: Revision,
+}
+
+/// Where a snapshot is taken: a durable state, and the meta table that belongs to it.
+pub(crate) struct SnapshotPoint {
+    pub(crate) state: Arc<State>,
+    pub(crate) meta: Vec<(Bytes, Bytes)>,
 }
 
 /// A lease as the keyspace knows it.

@@ -253,6 +253,7 @@ impl Writer {
                 let changed = self.auth(&caller, change);
                 self.answer(reply, changed);
             }
+            Command::Snapshot { reply } => self.gathered.effects.push(Effect::Snapshot(reply)),
             Command::Wake | Command::Stop => {}
         }
     }

@@ -21,6 +21,8 @@ use crate::{
     quota,
 };
 
+/// Serves clients, and the services that are made of keys and act for their callers.
+#[derive(Clone)]
 pub(crate) struct KvService {
     context: Arc<Context>,
 }
@@ -32,7 +34,7 @@ impl KvService {
         Self { context }
     }
 
-    fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
+    pub(super) fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
         self.context.check_healthy()?;
         self.context.caller(request.metadata().as_ref(), request.extensions())
     }
@@ -59,12 +61,14 @@ impl KvService {
         Ok(answer)
     }
 
-    fn range(&self, request: &Request<RangeRequest>) -> Result<RangeResponse, Error> {
-        let caller = self.caller(request)?;
-        let request = request.get_ref();
+    pub(super) fn range(
+        &self,
+        request: &RangeRequest,
+        caller: &Caller,
+    ) -> Result<RangeResponse, Error> {
         check::range(request).map_err(Error::Request)?;
         let mut response = self.read(
-            &caller,
+            caller,
             |access| access.range(&request.key, &request.range_end),
             |view| view.range(request, &*self.context.kept),
         )?;
@@ -72,9 +76,7 @@ impl KvService {
         Ok(response)
     }
 
-    async fn put(&self, request: Request<PutRequest>) -> Result<PutResponse, Error> {
-        let caller = self.caller(&request)?;
-        let request = request.into_inner();
+    async fn put(&self, request: PutRequest, caller: Caller) -> Result<PutResponse, Error> {
         check::put(&request).map_err(Error::Request)?;
         self.check_size(&request)?;
         self.context.check_room(quota::put_cost(&request)).await?;
@@ -83,12 +85,11 @@ impl KvService {
         Ok(response)
     }
 
-    async fn delete_range(
+    pub(super) async fn delete_range(
         &self,
-        request: Request<DeleteRangeRequest>,
+        request: DeleteRangeRequest,
+        caller: Caller,
     ) -> Result<DeleteRangeResponse, Error> {
-        let caller = self.caller(&request)?;
-        let request = request.into_inner();
         check::delete_range(&request).map_err(Error::Request)?;
         self.check_size(&request)?;
         let mut response = self.context.sequencer.delete_range(request, caller).await?;
@@ -96,9 +97,11 @@ impl KvService {
         Ok(response)
     }
 
-    async fn txn(&self, request: Request<TxnRequest>) -> Result<TxnResponse, Error> {
-        let caller = self.caller(&request)?;
-        let request = request.into_inner();
+    pub(super) async fn txn(
+        &self,
+        request: TxnRequest,
+        caller: Caller,
+    ) -> Result<TxnResponse, Error> {
         check::txn(&request, self.context.options.limits.txn_ops_max).map_err(Error::Request)?;
         let mut response = if mvcc::is_read_only(&request) {
             self.read(
@@ -148,7 +151,8 @@ impl Kv for KvService {
         &self,
         request: Request<RangeRequest>,
     ) -> Result<Response<RangeResponse>, Status> {
-        Ok(Response::new(self.range(&request)?))
+        let caller = self.caller(&request)?;
+        Ok(Response::new(self.range(request.get_ref(), &caller)?))
     }
 
     async fn range_stream(
@@ -159,18 +163,21 @@ impl Kv for KvService {
     }
 
     async fn put(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
-        Ok(Response::new(self.put(request).await?))
+        let caller = self.caller(&request)?;
+        Ok(Response::new(self.put(request.into_inner(), caller).await?))
     }
 
     async fn delete_range(
         &self,
         request: Request<DeleteRangeRequest>,
     ) -> Result<Response<DeleteRangeResponse>, Status> {
-        Ok(Response::new(self.delete_range(request).await?))
+        let caller = self.caller(&request)?;
+        Ok(Response::new(self.delete_range(request.into_inner(), caller).await?))
     }
 
     async fn txn(&self, request: Request<TxnRequest>) -> Result<Response<TxnResponse>, Status> {
-        Ok(Response::new(self.txn(request).await?))
+        let caller = self.caller(&request)?;
+        Ok(Response::new(self.txn(request.into_inner(), caller).await?))
     }
 
     async fn compact(

@@ -23,6 +23,7 @@ use crate::{
     quota,
 };
 
+#[derive(Clone)]
 pub(crate) struct LeaseService {
     context: Arc<Context>,
 }
@@ -39,13 +40,13 @@ impl LeaseService {
         self.context.caller(request.metadata().as_ref(), request.extensions())
     }
 
-    async fn grant(
+    pub(super) async fn grant(
         &self,
-        request: Request<LeaseGrantRequest>,
+        request: LeaseGrantRequest,
+        caller: &Caller,
     ) -> Result<LeaseGrantResponse, Error> {
-        let caller = self.caller(&request)?;
-        self.context.gate.state().access(&caller).identified().map_err(Error::Auth)?;
-        let LeaseGrantRequest { id, ttl } = request.into_inner();
+        self.context.gate.state().access(caller).identified().map_err(Error::Auth)?;
+        let LeaseGrantRequest { id, ttl } = request;
         if ttl > TTL_MAX_S {
             return Err(ApiError::LeaseTtlTooLarge.into());
         }
@@ -133,7 +134,8 @@ impl Lease for LeaseService {
         &self,
         request: Request<LeaseGrantRequest>,
     ) -> Result<Response<LeaseGrantResponse>, Status> {
-        Ok(Response::new(self.grant(request).await?))
+        let caller = self.caller(&request)?;
+        Ok(Response::new(self.grant(request.into_inner(), &caller).await?))
     }
 
     async fn lease_revoke(

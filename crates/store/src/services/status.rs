@@ -17,3 +17,9 @@ impl From<Error> for Status {
 pub(super) fn of_api(error: ApiError) -> Status {
     Status::new(Code::from_i32(error.code().number()), error.message())
 }
+
+/// For services that etcd serves through a client of its own: what reaches the caller has the text
+/// of the refusal, but not its code.
+pub(super) fn without_code(error: Error) -> Status {
+    Status::unknown(Status::from(error).message())
+}

@@ -86,7 +86,7 @@ impl Connected {
             request = next_request(&mut self.requests) => self.on_request(request?),
             // History is read as fast as the client takes it; requests still come first.
             () = std::future::ready(()), if is_behind => self.session.advance().await?,
-            wake = self.session.wait(), if !is_behind => return Ok(self.session.on_wake(wake)),
+            goes_on = self.session.turn(), if !is_behind => return Ok(goes_on),
         }
         Ok(true)
     }

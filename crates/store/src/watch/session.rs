@@ -76,7 +76,7 @@ enum Place {
 }
 
 /// What made a session wake up.
-pub(crate) enum Wake {
+enum Wake {
     Delivery(Delivery),
     Tick,
     Signal,
@@ -141,8 +141,14 @@ impl Session {
         self.behind().next().is_some()
     }
 
-    /// Waits for the hub or the clock. Cancel-safe.
-    pub(crate) async fn wait(&mut self) -> Wake {
+    /// Waits for the hub or the clock, and takes in what came. Returns whether the store goes on.
+    /// Cancel-safe.
+    pub(crate) async fn turn(&mut self) -> bool {
+        let wake = self.wait().await;
+        self.on_wake(wake)
+    }
+
+    async fn wait(&mut self) -> Wake {
         tokio::select! {
             delivery = self.deliveries.recv() => match delivery {
                 Some(delivery) => Wake::Delivery(delivery),
@@ -153,8 +159,7 @@ impl Session {
         }
     }
 
-    /// Returns whether the session goes on.
-    pub(crate) fn on_wake(&mut self, wake: Wake) -> bool {
+    fn on_wake(&mut self, wake: Wake) -> bool {
         match wake {
             Wake::Delivery(delivery) => self.on_delivery(delivery),
             Wake::Tick => self.on_tick(),

@@ -48,7 +48,17 @@ fn nothing_is_checked_while_auth_is_off() {
         admin
         ghost@0> range a
         ",
-        &expect![[""]],
+        &expect![[r#"
+            range a → ok
+            put a lease=7 prev → ok
+            delete a \0 prev → ok
+            txn compare:a success:put:b → ok
+            lease-write a → ok
+            lease-read a → ok
+            anyone → ok
+            admin → ok
+            ghost@0> range a → ok
+        "#]],
     );
 }
 
@@ -75,7 +85,26 @@ fn ranges() {
         ghost> range a
         root> range \0 \0
         ",
-        &expect![[""]],
+        &expect![[r#"
+            range a → etcdserver: user name is empty
+            reader> range a → ok
+            reader> range bzz → ok
+            reader> range c → etcdserver: permission denied
+            reader> range a c → ok
+            reader> range a d → etcdserver: permission denied
+            reader> range b c → ok
+            reader> range 0 c → etcdserver: permission denied
+            reader> range x z → ok
+            reader> range y \0 → ok
+            reader> range w \0 → etcdserver: permission denied
+            reader> range \0 \0 → etcdserver: permission denied
+            reader> range b a → ok
+            reader> range d a → etcdserver: permission denied
+            writer> range a → etcdserver: permission denied
+            nothing> range a → etcdserver: permission denied
+            ghost> range a → etcdserver: permission denied
+            root> range \0 \0 → ok
+        "#]],
     );
 }
 
@@ -89,7 +118,11 @@ fn an_open_ended_watch_needs_the_open_end() {
         reader> range a \0
         reader> range x \0
         ",
-        &expect![[""]],
+        &expect![[r#"
+            reader> range a → ok
+            reader> range a \0 → etcdserver: permission denied
+            reader> range x \0 → ok
+        "#]],
     );
 }
 
@@ -112,7 +145,22 @@ fn puts_and_deletes() {
         both> delete a prev
         reader> delete a
         ",
-        &expect![[""]],
+        &expect![[r#"
+            put a → etcdserver: user name is empty
+            writer> put a → ok
+            writer> put b → etcdserver: permission denied
+            writer> put a prev → etcdserver: permission denied
+            both> put a prev → ok
+            both> put c prev → etcdserver: permission denied
+            writer> put a lease=7 → etcdserver: permission denied
+            root> put a lease=7 → ok
+            writer> delete c e → ok
+            writer> delete c f → etcdserver: permission denied
+            writer> delete c \0 → etcdserver: permission denied
+            writer> delete c e prev → etcdserver: permission denied
+            both> delete a prev → ok
+            reader> delete a → etcdserver: permission denied
+        "#]],
     );
 }
 
@@ -137,7 +185,24 @@ fn transactions_are_checked_in_both_branches_at_every_depth() {
         both> txn success:txn:compare:c
         root> txn success:txn:compare:c failure:put:b
         ",
-        &expect![[""]],
+        &expect![[r#"
+            txn → ok
+            nothing> txn → ok
+            both> txn compare:a success:put:a failure:range:a:c → ok
+            both> txn compare:a:d → etcdserver: permission denied
+            writer> txn compare:a → etcdserver: permission denied
+            both> txn success:put:b → etcdserver: permission denied
+            both> txn failure:put:b → etcdserver: permission denied
+            both> txn failure:put:c:prev → etcdserver: permission denied
+            both> txn failure:put:a:lease=7 → etcdserver: permission denied
+            both> txn failure:delete:c:e → ok
+            both> txn failure:delete:c:e:prev → etcdserver: permission denied
+            both> txn failure:range:a:\0 → etcdserver: permission denied
+            both> txn success:txn:failure:txn:success:put:a → ok
+            both> txn success:txn:failure:txn:success:put:b → etcdserver: permission denied
+            both> txn success:txn:compare:c → etcdserver: permission denied
+            root> txn success:txn:compare:c failure:put:b → ok
+        "#]],
     );
 }
 
@@ -162,7 +227,24 @@ fn leases_need_rights_on_all_their_keys() {
         admin
         root> admin
         ",
-        &expect![[""]],
+        &expect![[r#"
+            lease-write → etcdserver: user name is empty
+            lease-write a → etcdserver: user name is empty
+            nothing> lease-write → ok
+            writer> lease-write a c → ok
+            writer> lease-write a x → etcdserver: permission denied
+            root> lease-write a x → ok
+            lease-read → etcdserver: user name is empty
+            reader> lease-read a x → ok
+            reader> lease-read a c → etcdserver: permission denied
+            writer> lease-read a → etcdserver: permission denied
+            anyone → etcdserver: user name is empty
+            nothing> anyone → ok
+            ghost> anyone → ok
+            nothing> admin → etcdserver: permission denied
+            admin → etcdserver: user name is empty
+            root> admin → ok
+        "#]],
     );
 }
 
@@ -181,7 +263,18 @@ fn rights_of_an_older_revision_are_not_looked_up() {
         root@1> admin
         root@1> range a
         ",
-        &expect![[""]],
+        &expect![[r#"
+            reader@17> range a → ok
+            reader@18> range a → ok
+            reader@99> range a → ok
+            reader@17> unchanged → ok
+            reader@18> unchanged → etcdserver: revision of auth store is old
+            reader@99> unchanged → etcdserver: revision of auth store is old
+            unchanged → ok
+            status → enabled true, 17
+            root@1> admin → ok
+            root@1> range a → etcdserver: revision of auth store is old
+        "#]],
     );
 }
 
@@ -197,6 +290,13 @@ fn unknown_permission_types_grant_nothing() {
         nothing> put k
         root> role-get new
         ",
-        &expect![[""]],
+        &expect![[r#"
+            root> role-add new → ok, revision +1
+            root> grant new 7 k → ok, revision +1
+            root> grant-role nothing new → ok, revision +1
+            nothing> range k → etcdserver: permission denied
+            nothing> put k → etcdserver: permission denied
+            root> role-get new → 7[k,)
+        "#]],
     );
 }

@@ -21,7 +21,20 @@ fn enabling_needs_a_root_user_with_the_root_role() {
         disable
         status
         ",
-        &expect![[""]],
+        &expect![[r#"
+            status → enabled false, 1
+            enable → etcdserver: root user does not exist
+            user-add root → ok, revision +1
+            enable → etcdserver: root user does not have root role
+            grant-role root root → ok, revision +1
+            enable → ok
+            status → enabled true, 3
+            root> enable → ok, nothing to keep
+            status → enabled true, 3
+            root> disable → ok, revision +1
+            disable → ok, nothing to keep
+            status → enabled false, 4
+        "#]],
     );
 }
 
@@ -52,7 +65,30 @@ fn users_have_unique_names_and_known_roles() {
         user-delete bob
         user-list
         "#,
-        &expect![[""]],
+        &expect![[r#"
+            user-add "" → etcdserver: user name is empty
+            user-add bob → ok, revision +1
+            user-add bob → etcdserver: user name already exists
+            user-add alice no-password → ok, revision +1
+            passwd alice → ok, revision +1
+            passwd carol → etcdserver: user name not found
+            grant-role carol app → etcdserver: user name not found
+            grant-role bob app → etcdserver: role name not found
+            role-add zoo → ok, revision +1
+            role-add app → ok, revision +1
+            grant-role bob zoo → ok, revision +1
+            grant-role bob app → ok, revision +1
+            grant-role bob app → ok, nothing to keep
+            user-get bob → ["app", "zoo"]
+            revoke-role bob zoo → ok, revision +1
+            revoke-role bob zoo → etcdserver: role is not granted to the user
+            revoke-role carol zoo → etcdserver: user name not found
+            user-list → ["alice", "bob"]
+            user-get carol → etcdserver: user name not found
+            user-delete carol → etcdserver: user name not found
+            user-delete bob → ok, revision +1
+            user-list → ["alice"]
+        "#]],
     );
 }
 
@@ -74,7 +110,21 @@ fn deleting_a_role_takes_it_from_everybody() {
         user-get bob
         role-list
         "#,
-        &expect![[""]],
+        &expect![[r#"
+            role-add "" → etcdserver: role name is empty
+            role-add app → ok, revision +1
+            role-add app → etcdserver: role name already exists
+            role-delete other → etcdserver: role name not found
+            user-add alice → ok, revision +1
+            user-add bob → ok, revision +1
+            grant-role alice app → ok, revision +1
+            grant-role bob app → ok, revision +1
+            grant-role bob root → ok, revision +1
+            role-delete app → ok, revision +1
+            user-get alice → []
+            user-get bob → ["root"]
+            role-list → []
+        "#]],
     );
 }
 
@@ -99,7 +149,24 @@ fn permissions_are_ordered_and_replaced() {
         role-get app
         role-get other
         "#,
-        &expect![[""]],
+        &expect![[r#"
+            grant app → etcdserver: permission not given
+            grant app read a → etcdserver: role name not found
+            role-add app → ok, revision +1
+            grant app → etcdserver: permission not given
+            grant app read "" → etcdserver: invalid auth management
+            grant app read b a → etcdserver: invalid auth management
+            grant app read b b → etcdserver: invalid auth management
+            grant app read b → ok, revision +1
+            grant app read a \0 → ok, revision +1
+            grant app write a \0 → ok, revision +1
+            role-get app → write[a,\x00) read[b,)
+            revoke app a → etcdserver: permission is not granted to the role
+            revoke app a \0 → ok, revision +1
+            revoke other a → etcdserver: role name not found
+            role-get app → read[b,)
+            role-get other → etcdserver: role name not found
+        "#]],
     );
 }
 
@@ -117,7 +184,16 @@ fn a_second_range_of_a_key_is_never_replaced() {
         revoke r a c
         role-get r
         ",
-        &expect![[""]],
+        &expect![[r#"
+            role-add r → ok, revision +1
+            grant r read a b → ok, revision +1
+            grant r read a c → ok, revision +1
+            grant r rw a c → ok, revision +1
+            grant r write a b → ok, revision +1
+            role-get r → write[a,b) read[a,c) rw[a,c)
+            revoke r a c → ok, revision +1
+            role-get r → write[a,b)
+        "#]],
     );
 }
 
@@ -141,7 +217,23 @@ fn the_administrator_cannot_be_locked_out() {
         user-delete root
         status
         ",
-        &expect![[""]],
+        &expect![[r#"
+            user-add root → ok, revision +1
+            role-add root → ok, revision +1
+            grant root read a → ok, revision +1
+            grant-role root root → ok, revision +1
+            enable → ok
+            role-get root → etcdserver: user name is empty
+            root> role-get root → rw[,\x00)
+            root> user-delete root → etcdserver: invalid auth management
+            root> role-delete root → etcdserver: invalid auth management
+            root> revoke-role root root → etcdserver: invalid auth management
+            root> disable → ok, revision +1
+            revoke-role root root → ok, revision +1
+            role-delete root → ok, revision +1
+            user-delete root → ok, revision +1
+            status → enabled false, 9
+        "#]],
     );
 }
 
@@ -171,6 +263,28 @@ fn only_administrators_manage_once_enabled() {
         root@1> user-add bob
         root> user-list
         "#,
-        &expect![[""]],
+        &expect![[r#"
+            user-add root → ok, revision +1
+            grant-role root root → ok, revision +1
+            user-add alice → ok, revision +1
+            role-add app → ok, revision +1
+            role-add other → ok, revision +1
+            grant-role alice app → ok, revision +1
+            enable → ok
+            user-add bob → etcdserver: user name is empty
+            alice> user-add bob → etcdserver: permission denied
+            ghost> user-add bob → etcdserver: user name not found
+            ""> user-add bob → etcdserver: user name not found
+            alice> user-list → etcdserver: permission denied
+            alice> role-list → etcdserver: permission denied
+            alice> user-get alice → ["app"]
+            alice> user-get root → etcdserver: permission denied
+            user-get alice → etcdserver: user name is empty
+            alice> role-get app → 
+            alice> role-get other → etcdserver: permission denied
+            ghost> user-get ghost → etcdserver: user name not found
+            root@1> user-add bob → ok, revision +1
+            root> user-list → ["alice", "bob", "root"]
+        "#]],
     );
 }

@@ -68,7 +68,14 @@ fn after_every_change_the_kept_entries_make_the_same_state() {
 fn entries_by_name() {
     let table = kept(&mut State::default(), STORY);
     let keys = table.keys().map(|key| key.escape_ascii().to_string());
-    expect![[""]].assert_eq(&keys.collect::<Vec<_>>().join("\n"));
+    expect![[r#"
+        auth/enabled
+        auth/revision
+        auth/role/app
+        auth/user/alice
+        auth/user/root
+        auth/user/slash/no-password"#]]
+    .assert_eq(&keys.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
@@ -82,7 +89,14 @@ fn foreign_entries_are_refused() {
         refusal(b"auth/user/alice", b"\x0a\x03bob"),
         refusal(b"auth/role/\xff", b"\x0a\x01\xff"),
     ];
-    expect![[""]].assert_eq(&refusals.join("\n"));
+    expect![[r#"
+        unknown meta entry `auth/other`
+        meta entry `auth/enabled` has an impossible value
+        meta entry `auth/revision` has an impossible value
+        meta entry `auth/user/alice` cannot be decoded
+        meta entry `auth/user/alice` has an impossible value
+        meta entry `auth/role/�` has an impossible value"#]]
+    .assert_eq(&refusals.join("\n"));
 }
 
 /// Hashes must not reach a log through `Debug`.

@@ -91,7 +91,16 @@ async fn passwords() {
     store.change(Change::Disable);
     let answer = store.login("alice", "secret", now()).await.unwrap_err();
     told += &format!("disabled → {}\n", answer.api_error().message());
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        alice:secret → ok
+        alice:Secret → etcdserver: authentication failed, invalid user ID or password
+        alice: → etcdserver: authentication failed, invalid user ID or password
+        nobody:secret → etcdserver: authentication failed, invalid user ID or password
+        : → etcdserver: authentication failed, invalid user ID or password
+        carol: → auth: authentication failed, password was given for no password user
+        disabled → etcdserver: authentication is not enabled
+    "#]]
+    .assert_eq(&told);
 }
 
 /// bcrypt sees 72 bytes of a password: etcd refuses to set a longer one, and cuts it when logging in.
@@ -134,7 +143,16 @@ async fn tokens_end_when_unused_for_their_time() {
         told += &format!("{seconds} s: {name:?}\n");
     }
     told += &format!("unused for 301 s: {:?}\n", store.name(&unused, start.after(301)));
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        299 s: Ok("alice")
+        300 s: Ok("alice")
+        301 s: Ok("alice")
+        598 s: Ok("alice")
+        602 s: Ok("alice")
+        903 s: Err(InvalidToken)
+        unused for 301 s: Err(InvalidToken)
+    "#]]
+    .assert_eq(&told);
 }
 
 #[tokio::test]
@@ -199,7 +217,22 @@ async fn callers() {
             Err(error) => format!("{what} → {}\n", error.api_error().message()),
         };
     }
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        nothing → nobody
+        token → alice
+        token, bearer → alice
+        authorization → alice
+        authorization, bearer → alice
+        authorization, basic → etcdserver: invalid auth token
+        unknown token → etcdserver: invalid auth token
+        empty token → etcdserver: invalid auth token
+        good token, bad authorization → alice
+        certificate → carol
+        certificate and token → alice
+        certificate and bad token → etcdserver: invalid auth token
+        certificate of a gateway → nobody
+    "#]]
+    .assert_eq(&told);
 }
 
 #[tokio::test]

@@ -66,7 +66,10 @@ fn sender<'l>(state: &State, line: &'l str) -> (Caller, Vec<&'l str>) {
         Some((name, revision)) => (name, revision.parse().unwrap()),
         None => (sender, state.revision()),
     };
-    (Caller::User { name: name.into(), revision }, request.split_whitespace().collect())
+    (
+        Caller::User { name: name.trim_matches('"').into(), revision },
+        request.split_whitespace().collect(),
+    )
 }
 
 fn change(words: &[&str]) -> Option<Change> {
@@ -107,7 +110,9 @@ fn ask(state: &State, access: Access<'_>, words: &[&str]) -> Result<String, Erro
         ["user-list"] => access.admin().map(|()| format!("{:?}", state.user_names())),
         ["role-get", name] => {
             access.role_get(name)?;
-            Ok(state.role_permissions(name)?.iter().map(permission).collect::<Vec<_>>().join(" "))
+            let permissions = state.role_permissions(name)?;
+            let told: Vec<String> = permissions.iter().map(permission).collect();
+            Ok(format!("[{}]", told.join(", ")))
         }
         ["role-list"] => access.admin().map(|()| format!("{:?}", state.role_names())),
         [kind, rest @ ..] => refusal(access, kind, rest).map(|()| "ok".to_owned()),

@@ -150,7 +150,15 @@ fn keys_that_cannot_work_are_refused_at_the_start() {
         refusal(ec.tokens(None, Some(&rsa.public()))),
         refusal(ec.tokens(Some(&ec.private()), Some(&other.public()))),
     ];
-    expect![[""]].assert_eq(&refusals.join("\n"));
+    expect![[r#"
+        unknown method ES512
+        no key
+        no key
+        unreadable
+        no key for RS256
+        no key for ES256
+        mismatch"#]]
+    .assert_eq(&refusals.join("\n"));
 }
 
 #[test]
@@ -202,7 +210,20 @@ fn claims() {
         let caller = tokens.caller(&token, &State::default(), now());
         told += &format!("{claims} → {}\n", if caller == alice() { "alice" } else { "refused" });
     }
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        {"username":"alice","revision":7} → alice
+        {"username":"alice","revision":7.0,"exp":1800000000.5} → alice
+        {"username":"alice","revision":7,"exp":1800000000} → refused
+        {"username":"alice","revision":7,"nbf":1800000000} → alice
+        {"username":"alice","revision":7,"nbf":1800000001} → refused
+        {"username":"alice","revision":7,"exp":"never"} → refused
+        {"username":"alice","revision":7,"aud":"others"} → alice
+        {"username":"alice"} → refused
+        {"revision":7} → refused
+        {"username":7,"revision":7} → refused
+        {"username":"alice","revision":"7"} → refused
+    "#]]
+    .assert_eq(&told);
 }
 
 /// A signed token cannot be called back, but what it grants ends with the next change.

@@ -86,7 +86,7 @@ fn load_private(method: Algorithm, path: &Path) -> Result<(&Path, EncodingKey), 
             Ok(sec1) => Ok(EncodingKey::from_ec_der(&pkcs8(method, sec1.secret_sec1_der()))),
             Err(_) => EncodingKey::from_ec_pem(&pem),
         },
-        AlgorithmFamily::Ed => EncodingKey::from_ed_pem(&pem),
+        AlgorithmFamily::Ed => EncodingKey::from_ed_pem(&pem).map(without_public_half),
     };
     let key = key.map_err(|source| KeyError::Parse { path: path.to_owned(), method, source })?;
     Ok((path, key))
@@ -129,6 +129,24 @@ fn probe(
     jsonwebtoken::decode::<serde_json::Value>(token, public, &signature_only(method))
         .map_err(|source| KeyError::Mismatch { path: path.to_owned(), source })?;
     Ok(())
+}
+
+/// Cuts off the public half that some programs append to an Ed25519 key, because the library tells
+/// the curve from the length.
+fn without_public_half(key: EncodingKey) -> EncodingKey {
+    /// Sequence of version 0, Ed25519, and an octet string with the 32 bytes of the seed in another.
+    const HEAD: [u8; 16] =
+        [0x30, 46, 0x02, 0x01, 0x00, 0x30, 5, 0x06, 3, 0x2b, 0x65, 0x70, 0x04, 34, 0x04, 32];
+    /// From where on the head is the same with and without the public half.
+    const COMMON: usize = 5;
+    const SEED_LEN: usize = 32;
+
+    let der = key.as_bytes();
+    let is_usual = der.get(COMMON..HEAD.len()) == Some(&HEAD[COMMON..]);
+    match der.get(HEAD.len()..HEAD.len() + SEED_LEN) {
+        Some(seed) if is_usual => EncodingKey::from_ed_der(&[&HEAD[..], seed].concat()),
+        _ => key,
+    }
 }
 
 /// Wraps the SEC1 form that `openssl ecparam -genkey` writes into the PKCS#8 form that the library

@@ -1,0 +1,187 @@
+//! Reading a snapshot: checking it, and loading it into an empty journal.
+
+use std::io::{self, Read};
+
+use bytes::Bytes;
+use journal::{Epoch, Image, Journal};
+use mvcc::Revision;
+use prost::Message;
+use sha2::{Digest, Sha256};
+
+use super::{BLOCK_BYTES, MAGIC, PIECE_BYTES_MAX, piece::Piece};
+use crate::meta;
+
+/// What a snapshot holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub revision: i64,
+    /// Absent if history was never compacted.
+    pub compacted: Option<i64>,
+    /// Changes of keys, history included.
+    pub changes: u64,
+    pub leases: u64,
+    pub bytes: u64,
+}
+
+/// Why a file is not a good snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("the snapshot could not be read at byte {offset}")]
+    Io {
+        offset: u64,
+        #[source]
+        source: io::Error,
+    },
+    #[error("this is not a snapshot of windlass")]
+    NotASnapshot,
+    #[error("the snapshot has format {found}, this program reads {supported}")]
+    Format { found: u8, supported: u8 },
+    #[error("the snapshot ends early, at byte {offset}")]
+    Truncated { offset: u64 },
+    #[error("the snapshot is damaged before byte {offset}")]
+    Malformed {
+        offset: u64,
+        #[source]
+        source: prost::DecodeError,
+    },
+    #[error("a piece of {length} bytes at byte {offset} cannot be right")]
+    PieceTooLarge { offset: u64, length: u32 },
+    #[error("the snapshot's SHA-256 does not match its content")]
+    Digest,
+    #[error("the snapshot's meta table is not this program's")]
+    Meta {
+        #[source]
+        source: meta::Error,
+    },
+    #[error("the snapshot could not be loaded into the journal")]
+    Load {
+        #[source]
+        source: journal::AppendError,
+    },
+}
+
+/// Checks every byte of a snapshot and tells what it holds.
+pub fn verify(snapshot: impl Read) -> Result<Summary, ReadError> {
+    read(snapshot, &mut |_| Ok(()))
+}
+
+/// Loads a snapshot into an empty journal. The store gets an identity of its own: its clients must
+/// not take it for the one the snapshot was made of.
+///
+/// The digest stands at the end, so verify the snapshot before: what fails half-way leaves half a
+/// journal behind.
+pub fn restore(
+    snapshot: impl Read,
+    journal: &dyn Journal,
+    epoch: Epoch,
+) -> Result<Summary, ReadError> {
+    read(snapshot, &mut |image| {
+        image.meta.retain(|change| !meta::is_identity(&change.key));
+        journal.ingest(epoch, image).map_err(|source| ReadError::Load { source })
+    })
+}
+
+fn read(
+    snapshot: impl Read,
+    on_image: &mut dyn FnMut(&mut Image) -> Result<(), ReadError>,
+) -> Result<Summary, ReadError> {
+    let mut reader = Reader { inner: snapshot, digest: Sha256::new(), offset: 0 };
+    reader.magic()?;
+    let mut summary = Summary::default();
+    while let Some(piece) = reader.piece()? {
+        let offset = reader.offset;
+        let image = piece.into_image();
+        let mut image = image.map_err(|source| ReadError::Malformed { offset, source })?;
+        summary.add(&image)?;
+        on_image(&mut image)?;
+    }
+    reader.end()?;
+    summary.bytes = reader.offset;
+    Ok(summary)
+}
+
+struct Reader<R> {
+    inner: R,
+    digest: Sha256,
+    offset: u64,
+}
+
+// === impl Reader ===
+
+impl<R: Read> Reader<R> {
+    fn magic(&mut self) -> Result<(), ReadError> {
+        let found = self.take(MAGIC.len()).map_err(|error| match error {
+            ReadError::Truncated { .. } => ReadError::NotASnapshot,
+            other => other,
+        })?;
+        let (format, name) = found.split_last().expect("the magic is not empty");
+        let (supported, expected) = MAGIC.split_last().expect("the magic is not empty");
+        if name != expected {
+            return Err(ReadError::NotASnapshot);
+        }
+        if format != supported {
+            return Err(ReadError::Format { found: *format, supported: *supported });
+        }
+        Ok(())
+    }
+
+    /// The next piece, or `None` at the end of them.
+    fn piece(&mut self) -> Result<Option<Piece>, ReadError> {
+        let offset = self.offset;
+        let length = self.take(4)?;
+        let length = u32::from_be_bytes(length.as_ref().try_into().expect("four bytes were read"));
+        if length == 0 {
+            return Ok(None);
+        }
+        if length > PIECE_BYTES_MAX {
+            return Err(ReadError::PieceTooLarge { offset, length });
+        }
+        let bytes = self.take(length as usize)?;
+        let piece = Piece::decode(bytes);
+        piece.map(Some).map_err(|source| ReadError::Malformed { offset: self.offset, source })
+    }
+
+    fn end(&mut self) -> Result<(), ReadError> {
+        let padding = self.offset.next_multiple_of(BLOCK_BYTES) - self.offset;
+        self.take(usize::try_from(padding).expect("padding is shorter than a block"))?;
+        let expected = self.digest.clone().finalize();
+        let found = self.take(expected.len())?;
+        if *found != *expected {
+            return Err(ReadError::Digest);
+        }
+        Ok(())
+    }
+
+    /// Reads in steps, so that a wrong length costs no more memory than there are bytes.
+    fn take(&mut self, length: usize) -> Result<Bytes, ReadError> {
+        let mut bytes = Vec::new();
+        let read = self.inner.by_ref().take(length as u64).read_to_end(&mut bytes);
+        let read = read.map_err(|source| ReadError::Io { offset: self.offset, source })?;
+        self.offset += read as u64;
+        if read < length {
+            return Err(ReadError::Truncated { offset: self.offset });
+        }
+        self.digest.update(&bytes);
+        Ok(bytes.into())
+    }
+}
+
+// === impl Summary ===
+
+impl Summary {
+    fn add(&mut self, image: &Image) -> Result<(), ReadError> {
+        self.revision = image.last.0;
+        self.changes += image.records.iter().map(|record| record.changes.len() as u64).sum::<u64>();
+        if !image.meta.is_empty() {
+            let entries = image
+                .meta
+                .iter()
+                .filter_map(|change| Some((change.key.clone(), change.value.clone()?)));
+            let meta = meta::Meta::parse(entries.collect());
+            let meta = meta.map_err(|source| ReadError::Meta { source })?;
+            self.compacted = meta.compacted.map(|Revision(revision)| revision);
+            self.leases = meta.leases.len() as u64;
+        }
+        Ok(())
+    }
+}
