@@ -374,3 +374,6 @@ fn read_mark(fields: &mut Fields<'_>) -> Option<BatchId> {
 fn bounded(len: usize) -> u32 {
     u32::try_from(len).expect("every frame is measured against FRAME_BYTES_MAX before it is built")
 }
+
+#[cfg(test)]
+mod tests;

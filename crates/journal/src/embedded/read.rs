@@ -55,7 +55,10 @@ pub(super) fn some_records(
 
 /// Head of every kept change of the segment, from its sidecar if that can serve.
 pub(super) fn heads(log: &Log, segment: &Segment, each: &mut dyn FnMut(Head)) -> Result<(), Error> {
-    if segment.has_sidecar() && sidecar::heads(&*log.folder.disk, segment, each)? {
+    if segment.has_sidecar()
+        && let Some(heads) = sidecar::heads(&*log.folder.disk, segment)?
+    {
+        heads.into_iter().for_each(each);
         return Ok(());
     }
     let spans: Vec<Span> = segment.filled.read().index.kept_from(Revision(0)).collect();

@@ -126,3 +126,6 @@ pub(super) fn later_frame(bytes: &[u8], from: u64, sequence: u64, seed: Seed) ->
         (is_later && Frame::decode(rest, seed).is_ok()).then_some(at as u64)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -212,3 +212,45 @@ fn retire(log: &Log, sources: Vec<Arc<Segment>>) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT_BYTES: u64 = 1000;
+
+    /// Each segment is written `live/frames`; the chosen run comes back as positions.
+    fn check(segments: &str, chosen: Option<Range<usize>>) {
+        let shape = |text: &str| {
+            let (live, frames) = text.split_once('/').expect("live/frames");
+            let bytes = |text: &str| text.parse().expect("a number");
+            Shape { live_bytes: bytes(live), frame_bytes: bytes(frames) }
+        };
+        let shapes: Vec<Shape> = segments.split_whitespace().map(shape).collect();
+        assert_eq!(choose(&shapes, SEGMENT_BYTES), chosen, "{segments}");
+    }
+
+    #[test]
+    fn sparse_neighbours_are_rewritten_together() {
+        check("", None);
+        check("900/1000 500/1000", None);
+        check("900/1000 499/1000", Some(1..2));
+        check("400/1000 400/1000 900/1000", Some(0..2));
+        check("400/1000 400/1000 400/1000", Some(0..2));
+        check("900/1000 0/1000 0/1000 0/1000", Some(1..4));
+        check("4000/9000 10/1000", Some(0..1));
+    }
+
+    #[test]
+    fn small_remains_are_merged_only_in_numbers() {
+        check("100/110 100/110 100/110", None);
+        check("100/110 100/110 100/110 100/110", Some(0..4));
+        check("100/110 100/110 900/1000 100/110 100/110", None);
+        check("0/0 0/0 0/0 0/0 0/0", Some(0..5));
+    }
+
+    #[test]
+    fn what_was_rewritten_is_left_alone() {
+        check("0/0 700/760 0/0", None);
+    }
+}

@@ -101,30 +101,28 @@ pub(super) fn load(disk: &dyn Disk, segment: &Path, header: &Header) -> Option<F
     filled
 }
 
-/// Calls `each` with the head of every change of the segment that is kept; returns whether the
-/// sidecar could serve. If not, `each` was not called.
-pub(super) fn heads(
-    disk: &dyn Disk,
-    segment: &Segment,
-    each: &mut dyn FnMut(Head),
-) -> Result<bool, Error> {
+/// The heads of all changes of the segment that are kept, if there is a sound sidecar.
+pub(super) fn heads(disk: &dyn Disk, segment: &Segment) -> Result<Option<Vec<Head>>, Error> {
     let path = folder::sidecar_of(&segment.path);
-    let Ok(file) = disk.open(&path) else { return Ok(false) };
+    // A rewrite may have removed it meanwhile; the segment itself stays readable.
+    let Ok(file) = disk.open(&path) else { return Ok(None) };
     let bytes = segment::read_all(&file, &path)?;
-    let Some(heads) = sound_heads(&bytes, &segment.header) else { return Ok(false) };
-    // Taken apart from the visit, which may do anything, forgetting changes included.
-    let kept: Vec<Option<Span>> = segment.filled.read().index.kept().collect();
+    let heads = sound_heads(&bytes, &segment.header);
+    Ok(heads.and_then(|heads| kept_heads(heads, &segment.filled.read().index)))
+}
+
+fn kept_heads(heads: &[u8], index: &Index) -> Option<Vec<Head>> {
     let mut fields = Fields::new(heads);
-    for span in kept {
-        let encoded = fields.u32().and_then(|len| fields.bytes(len as usize));
-        let kv =
-            encoded.and_then(|own| KeyValue::try_from_encoded(Bytes::copy_from_slice(own)).ok());
-        let kv = kv.expect("a sidecar whose checksum is right is read as it was written");
+    let mut kept = Vec::with_capacity(index.spans().len());
+    for span in index.kept() {
+        let len = fields.u32()?;
+        let encoded = fields.bytes(len as usize)?;
         if let Some(Span { position, len, .. }) = span {
-            each(Head { position, kv, encoded_len: len });
+            let kv = KeyValue::try_from_encoded(Bytes::copy_from_slice(encoded)).ok()?;
+            kept.push(Head { position, kv, encoded_len: len });
         }
     }
-    Ok(true)
+    Some(kept)
 }
 
 fn encode(header: &Header, filled: &Filled, heads: &Heads) -> Vec<u8> {
