@@ -24,8 +24,8 @@
 //!
 //! `watch` means all events of all keys from a revision to the current one, each with what it
 //! replaced. `then*129 COMMAND` stands for 129 such lines, `then nothing` for an operation without
-//! content. An order or sort target may be given as a number, to name one that does not exist. Words
-//! are bytes: quoted where they hold blanks, with the escapes `\0`, `\n`, `\xNN`, `\"` and `\\`.
+//! content. Orders, targets and relations may be given as numbers, to name some that do not exist.
+//! Words are bytes: quoted where they hold blanks, with the escapes `\0`, `\n`, `\xNN`, `\"` and `\\`.
 //!
 //! ```
 //! use mvcc::story::{self, Command};

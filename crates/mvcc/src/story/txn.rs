@@ -96,13 +96,7 @@ fn compare(words: &mut Words) -> Result<Compare, ErrorKind> {
     let target = enum_number(&words.next_text("target")?, "target", by_name)?;
     let key = words.next("key")?;
     let range_end = if words.len() > 2 { words.next_or_empty() } else { bytes::Bytes::new() };
-    let result = match words.next_text("relation")?.as_str() {
-        "=" => CompareResult::Equal,
-        "!=" => CompareResult::NotEqual,
-        "<" => CompareResult::Less,
-        ">" => CompareResult::Greater,
-        other => return Err(ErrorKind::UnknownName(other.to_owned(), "relation")),
-    };
+    let result = enum_number(&words.next_text("relation")?, "relation", by_sign)?;
     let wanted = words.next("wanted value")?;
     let target_union = match CompareTarget::try_from(target) {
         Ok(CompareTarget::Version) => Some(TargetUnion::Version(number(&wanted)?)),
@@ -112,7 +106,17 @@ fn compare(words: &mut Words) -> Result<Compare, ErrorKind> {
         Ok(CompareTarget::Lease) => Some(TargetUnion::Lease(number(&wanted)?)),
         Err(_) => None,
     };
-    Ok(Compare { result: result as i32, target, key, range_end, target_union })
+    Ok(Compare { result, target, key, range_end, target_union })
+}
+
+fn by_sign(sign: &str) -> Option<i32> {
+    Some(match sign {
+        "=" => CompareResult::Equal as i32,
+        "!=" => CompareResult::NotEqual as i32,
+        "<" => CompareResult::Less as i32,
+        ">" => CompareResult::Greater as i32,
+        _ => return None,
+    })
 }
 
 fn indent(text: &str) -> usize {

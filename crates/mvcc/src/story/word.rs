@@ -85,7 +85,7 @@ impl Words {
     }
 }
 
-/// An enum's number by its protobuf name, in any case, or as it stands.
+/// An enum's number by its name, in any case, or as it stands.
 pub(super) fn enum_number(
     word: &str,
     what: &'static str,

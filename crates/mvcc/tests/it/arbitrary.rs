@@ -44,11 +44,11 @@ fn lease() -> impl Strategy<Value = i64> {
 
 /// Around what a short life reaches.
 pub(crate) fn revision() -> impl Strategy<Value = i64> {
-    prop_oneof![3 => Just(0), 1 => -2_i64..0, 4 => 1_i64..40]
+    prop_oneof![3 => Just(0), 1 => -2_i64..0, 4 => 1_i64..24]
 }
 
 fn bound() -> impl Strategy<Value = i64> {
-    prop_oneof![5 => Just(0_i64), 1 => -1_i64..40]
+    prop_oneof![5 => Just(0_i64), 1 => -1_i64..24]
 }
 
 prop_compose! {
