@@ -29,6 +29,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 pub use self::endpoints::{Probes, Read};
+pub use self::listen::Error as ListenError;
 pub use self::services::{GrpcReply, GrpcServices};
 pub use self::tls::{Error as TlsError, SelfSigned, SelfSignedError};
 
@@ -112,8 +113,8 @@ impl Edge {
         self.doors.iter().map(|door| (door.traffic, door.bound.address()))
     }
 
-    /// Serves until `shutdown`, then drains: requests under way may end within
-    /// [`lifecycle::DRAIN_TIMEOUT`], new ones are refused.
+    /// Serves until `shutdown`, then drains: requests under way get a few seconds to end, new ones
+    /// are refused.
     pub async fn run(self, content: Content, shutdown: CancellationToken) -> Result<(), Error> {
         let settings = Settings::new(&self.limits);
         let message_bytes_max = self.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use bytes::{BufMut, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncReadExt;
@@ -13,7 +13,7 @@ use tokio_util::either::Either;
 
 use super::dispatch::Dispatch;
 use super::lifecycle::{Stop, Streams};
-use super::listen::Stream;
+use super::listen::{self, Stream};
 use super::prefixed::Prefixed;
 use super::tls::{Encrypted, Handshake, HandshakeError};
 use crate::options::Limits;
@@ -57,6 +57,8 @@ pub(super) struct Settings {
 /// Why a connection ended early. None of these is the store's fault.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
+    #[error("cannot set the socket's options")]
+    Tune(#[source] io::Error),
     #[error("cannot encrypt")]
     Handshake(#[from] HandshakeError),
     #[error("no byte within {} s", FIRST_BYTES_TIMEOUT.as_secs())]
@@ -125,10 +127,11 @@ impl Context {
     }
 
     async fn prepare(&self, stream: Stream) -> Result<Ready, Error> {
+        listen::tune(&stream).map_err(Error::Tune)?;
         let (wire, identity, is_http2) = match &self.handshake {
             Some(handshake) => {
                 let Encrypted { stream, identity, is_http2 } = handshake.perform(stream).await?;
-                (Prefixed::new(BytesMut::new().freeze(), Either::Right(stream)), identity, is_http2)
+                (Prefixed::new(Bytes::new(), Either::Right(stream)), identity, is_http2)
             }
             None => {
                 let (stream, is_http2) = recognise(stream).await?;

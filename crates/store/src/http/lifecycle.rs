@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
@@ -124,8 +125,12 @@ impl Acceptor {
 
     async fn on_accept_failed(&self, error: &io::Error) {
         let address = listen::display(self.door.bound.address());
-        tracing::warn!(address, %error, "cannot accept a connection");
-        tokio::time::sleep(ACCEPT_PAUSE).await;
+        if is_out_of_room(error) {
+            tracing::warn!(address, %error, "no room for one more connection");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        } else {
+            tracing::debug!(address, %error, "a connection ended before it was accepted");
+        }
     }
 
     fn context(&self) -> Context {
@@ -152,6 +157,12 @@ impl Acceptor {
             }
         }
     }
+}
+
+/// Errors of the process or the system; all others are those of the connection to be accepted.
+fn is_out_of_room(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
 type Served = Result<(), super::connection::Error>;

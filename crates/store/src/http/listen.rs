@@ -103,11 +103,7 @@ impl Bound {
 
     pub(super) async fn accept(&self) -> io::Result<Stream> {
         match &self.socket {
-            Socket::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
-                tune(&stream)?;
-                Ok(Either::Left(stream))
-            }
+            Socket::Tcp(listener) => Ok(Either::Left(listener.accept().await?.0)),
             Socket::Unix(listener) => Ok(Either::Right(listener.accept().await?.0)),
         }
     }
@@ -168,7 +164,8 @@ async fn make_way(path: &Path) -> Result<(), Error> {
 
 /// Answers are small and awaited, so none waits for the next. A peer that vanished without a word
 /// is noticed by the system, whatever protocol the connection speaks.
-fn tune(stream: &TcpStream) -> io::Result<()> {
+pub(super) fn tune(stream: &Stream) -> io::Result<()> {
+    let Either::Left(stream) = stream else { return Ok(()) };
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_IDLE)?;

@@ -36,7 +36,7 @@ pub(super) fn read<M: DeserializeOwned + Default>(text: &[u8]) -> Result<M, Stat
         First::Message { message, .. } => Ok(message),
         First::Nothing => Ok(M::default()),
         First::Partial => Err(Status::invalid_argument("unexpected EOF")),
-        First::Malformed(error) => Err(Status::invalid_argument(describe(&error, text))),
+        First::Malformed(error) => Err(Status::invalid_argument(describe::<M>(&error, text))),
     }
 }
 
@@ -45,21 +45,30 @@ pub(super) fn write(message: &impl Serialize) -> Result<Vec<u8>, Status> {
 }
 
 /// Says it as etcd's JSON library would, as far as ours knows the same.
-fn describe(error: &serde_json::Error, text: &[u8]) -> String {
+fn describe<M: DeserializeOwned>(error: &serde_json::Error, text: &[u8]) -> String {
     let (line, column) = (error.line(), error.column());
     let full = error.to_string();
     let what = full.split(" at line ").next().unwrap_or(&full).replace('`', "\"");
-    if what == "expected value"
-        && let Some(found) = character_at(text, line, column)
-    {
-        return format!("invalid character {found:?} looking for beginning of value");
-    }
-    match error.classify() {
-        Category::Data => format!("proto: (line {line}:{column}): {what}"),
-        Category::Syntax | Category::Eof | Category::Io => {
-            format!("proto: syntax error (line {line}:{column}): {what}")
+    match (error.classify(), character_at(text, line, column)) {
+        (Category::Data, _) => match field::<M>(text) {
+            Some(field) => {
+                format!("proto: (line {line}:{column}): invalid value for field {field}: {what}")
+            }
+            None => format!("proto: (line {line}:{column}): {what}"),
+        },
+        (_, Some(found)) if what == "expected value" => {
+            format!("invalid character {found:?} looking for beginning of value")
         }
+        _ => format!("proto: syntax error (line {line}:{column}): {what}"),
     }
+}
+
+/// Which field has the wrong value. Reads the text once more, which only malformed text costs.
+fn field<M: DeserializeOwned>(text: &[u8]) -> Option<String> {
+    let mut text = serde_json::Deserializer::from_slice(text);
+    let error = serde_path_to_error::deserialize::<_, M>(&mut text).err()?;
+    let has_field = error.path().iter().next().is_some();
+    has_field.then(|| error.path().to_string())
 }
 
 fn character_at(text: &[u8], line: usize, column: usize) -> Option<char> {

@@ -155,9 +155,9 @@ async fn malformed_messages() {
             400 Bad Request: {"code":3,"message":"unexpected EOF"}
             400 Bad Request: {"code":3,"message":"proto: (line 1:19): duplicate field \"key\""}
             400 Bad Request: {"code":3,"message":"proto: syntax error (line 1:15): trailing comma"}
-            400 Bad Request: {"code":3,"message":"proto: (line 1:8): invalid type: integer \"1\", expected a base64 string"}
-            400 Bad Request: {"code":3,"message":"proto: (line 1:10): Invalid symbol 42, offset 0."}
-            400 Bad Request: {"code":3,"message":"proto: (line 1:26): invalid digit found in string"}
+            400 Bad Request: {"code":3,"message":"proto: (line 1:8): invalid value for field key: invalid type: integer \"1\", expected a base64 string"}
+            400 Bad Request: {"code":3,"message":"proto: (line 1:10): invalid value for field key: Invalid symbol 42, offset 0."}
+            400 Bad Request: {"code":3,"message":"proto: (line 1:26): invalid value for field limit: invalid digit found in string"}
             400 Bad Request: {"code":3,"message":"proto: (line 1:2): invalid type: sequence, expected struct etcdserverpb.RangeRequest"}
             400 Bad Request: {"code":3,"message":"proto: (line 1:4): invalid type: null, expected struct etcdserverpb.RangeRequest"}
             400 Bad Request: {"code":3,"message":"proto: syntax error (line 1:2): key must be a string"}
