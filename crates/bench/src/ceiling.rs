@@ -36,9 +36,9 @@ use log::Log;
 use objects::Objects;
 use router::Router;
 
-/// Room for what clients send before the server reads it.
+/// Room for what clients send before the server reads it: what the store gives them.
 const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 
 /// What one answer may have waiting for the socket; a list passes it many times over.
 const SEND_BUFFER_BYTES: usize = 1024 * 1024;
@@ -146,6 +146,7 @@ async fn serve(stream: TcpStream, router: Router) -> anyhow::Result<()> {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(u32::MAX)
         .max_send_buf_size(SEND_BUFFER_BYTES)
+        .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), router)
         .await?;
     Ok(())

@@ -21,9 +21,19 @@ use tokio::{net::TcpStream, task::JoinSet};
 use chunks::Chunks;
 pub(crate) use stream::Stream;
 
+/// What a server may send before the client reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Windows {
+    stream_bytes: u32,
+    connection_bytes: u32,
+}
+
 /// Large enough that no server waits for the client to read, even with a list of 20 MB.
-const STREAM_WINDOW_BYTES: u32 = 8 * 1024 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 32 * 1024 * 1024;
+pub(crate) const WIDE: Windows =
+    Windows { stream_bytes: 8 * 1024 * 1024, connection_bytes: 32 * 1024 * 1024 };
+
+/// HTTP/2's own, for a client that is to be slow: soon full.
+pub(crate) const NARROW: Windows = Windows { stream_bytes: 65_535, connection_bytes: 65_535 };
 
 /// A flag byte and the length, before every message.
 const PREFIX_BYTES: usize = 5;
@@ -84,14 +94,22 @@ pub(crate) struct Channel {
 
 impl Pool {
     pub(crate) async fn open(address: SocketAddr, connections: usize) -> Result<Self, Error> {
+        Self::open_with(WIDE, address, connections).await
+    }
+
+    pub(crate) async fn open_with(
+        windows: Windows,
+        address: SocketAddr,
+        connections: usize,
+    ) -> Result<Self, Error> {
         let authority = Authority::try_from(address.to_string()).expect("a socket address is one");
         let mut drivers = JoinSet::new();
         let mut channels = Vec::with_capacity(connections);
         for _ in 0..connections {
             let stream = connect(address).await?;
             let (sender, connection) = h2::client::Builder::new()
-                .initial_window_size(STREAM_WINDOW_BYTES)
-                .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+                .initial_window_size(windows.stream_bytes)
+                .initial_connection_window_size(windows.connection_bytes)
                 .enable_push(false)
                 .handshake(stream)
                 .await

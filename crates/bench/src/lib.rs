@@ -5,11 +5,13 @@
 //! |---|---|
 //! | [`store`] | the rows of the store's table, the load, the servers under it, the report |
 //! | [`ceiling`] | the two servers that answer without being a store |
+//! | [`journal`] | what orders and keeps revisions, without the store above it |
 //!
 //! Nothing here prints or reads arguments: the binary does.
 
 pub mod ceiling;
 mod grpc;
+pub mod journal;
 mod machine;
 mod process;
 mod shape;

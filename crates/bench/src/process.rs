@@ -51,6 +51,13 @@ pub(crate) fn resident_bytes(pid: u32) -> Result<u64, Error> {
     field(&status, "VmRSS").and_then(kibibytes).ok_or(Error::Format { path })
 }
 
+/// Bytes the process had written to storage so far, cached writes included once they are flushed.
+pub(crate) fn written_bytes(pid: u32) -> Result<u64, Error> {
+    let path = PathBuf::from(format!("/proc/{pid}/io"));
+    let io = read(&path)?;
+    field(&io, "write_bytes").and_then(|bytes| bytes.parse().ok()).ok_or(Error::Format { path })
+}
+
 pub(crate) fn disk_use(folder: &Path) -> Result<DiskUse, Error> {
     let failed = |source| Error::Read { path: folder.to_owned(), source };
     let mut total = DiskUse::default();

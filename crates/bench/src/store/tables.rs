@@ -18,10 +18,12 @@ impl Display for Report {
         if self.rows.iter().any(has_aftermath) {
             writeln!(f, "{}", aftermath(&self.rows))?;
         }
-        writeln!(f, "{}", targets(&self.rows))?;
         let (reached, missed) = (self.count(Outcome::Reached), self.count(Outcome::Missed));
-        let unknown = self.count(Outcome::NotMeasured);
-        writeln!(f, "targets: {reached} reached, {missed} missed, {unknown} not measured")?;
+        if reached + missed > 0 {
+            let unknown = self.count(Outcome::NotMeasured);
+            writeln!(f, "{}", targets(&self.rows))?;
+            writeln!(f, "targets: {reached} reached, {missed} missed, {unknown} not measured")?;
+        }
         for failure in &self.failures {
             let super::report::Failure { row, role, round, error } = failure;
             writeln!(f, "failed: {row} on {role} in round {round}: {error}")?;

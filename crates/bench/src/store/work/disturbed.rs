@@ -59,7 +59,7 @@ async fn disturb(bench: &Bench<'_>, disturbance: Disturbance) -> Result<Infallib
         Disturbance::Compaction => keep_compacting(&channel).await,
         Disturbance::Snapshot => keep_snapshotting(&channel).await,
         Disturbance::SlowWatchers => {
-            let _never_read = Watchers::open(bench, SLOW_WATCHERS, true).await?;
+            let _never_read = Watchers::open_slow(bench, SLOW_WATCHERS).await?;
             Ok(std::future::pending().await)
         }
     }

@@ -12,7 +12,7 @@ use tokio::{sync::Notify, task::JoinSet};
 
 use super::{Bench, Client};
 use crate::{
-    grpc::{Channel, Pool, Stream},
+    grpc::{Channel, NARROW, Pool, Stream},
     shape,
     store::{answer, figures::Figures},
 };
@@ -95,7 +95,18 @@ impl Watchers {
     /// Asks for the watches. Nothing is read yet.
     pub(super) async fn open(bench: &Bench<'_>, watchers: usize, prev_kv: bool) -> Result<Self> {
         let count = watchers.min(STREAMS_MAX);
-        let pool = Pool::open(bench.server.address(), count).await?;
+        Self::ask(Pool::open(bench.server.address(), count).await?, watchers, prev_kv).await
+    }
+
+    /// Asks for watches that nobody will read.
+    pub(super) async fn open_slow(bench: &Bench<'_>, watchers: usize) -> Result<Self> {
+        let count = watchers.min(STREAMS_MAX);
+        let pool = Pool::open_with(NARROW, bench.server.address(), count).await?;
+        Self::ask(pool, watchers, true).await
+    }
+
+    async fn ask(pool: Pool, watchers: usize, prev_kv: bool) -> Result<Self> {
+        let count = watchers.min(STREAMS_MAX);
         let mut streams = Vec::with_capacity(count);
         for index in 0..count {
             streams.push(pool.channel(index).begin("/etcdserverpb.Watch/Watch").await?);
