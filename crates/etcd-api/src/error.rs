@@ -131,6 +131,7 @@ catalogue! {
     AuthOldRevision => InvalidArgument, "etcdserver: revision of auth store is old";
     PasswordForNoPasswordUser => Unknown, "auth: authentication failed, password was given for no password user";
     TokenKeyVerifyOnly => Unknown, "auth: token signing attempted with verify-only key";
+    PasswordTooLong => Unknown, "bcrypt: password length exceeds 72 bytes";
 
     // The state of the server.
     NoLeader => Unavailable, "etcdserver: no leader";

@@ -58,6 +58,7 @@ const CATALOGUE: &str = r#"
 3 AuthOldRevision: etcdserver: revision of auth store is old
 2 PasswordForNoPasswordUser: auth: authentication failed, password was given for no password user
 2 TokenKeyVerifyOnly: auth: token signing attempted with verify-only key
+2 PasswordTooLong: bcrypt: password length exceeds 72 bytes
 14 NoLeader: etcdserver: no leader
 9 NotLeader: etcdserver: not leader
 14 LeaderChanged: etcdserver: leader changed

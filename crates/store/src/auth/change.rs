@@ -26,7 +26,7 @@ pub(crate) enum Change {
         name: String,
     },
     /// Changes nothing but the revision if the user was added without a password.
-    ChangePassword {
+    SetPassword {
         name: String,
         password: PasswordHash,
     },
@@ -73,7 +73,7 @@ impl State {
             Change::Disable => Ok(self.disable()),
             Change::AddUser { name, password } => self.add_user(&name, password),
             Change::DeleteUser { name } => self.delete_user(&name),
-            Change::ChangePassword { name, password } => self.change_password(&name, password),
+            Change::SetPassword { name, password } => self.change_password(&name, password),
             Change::GrantRole { user, role } => self.grant_role(&user, role),
             Change::RevokeRole { user, role } => self.revoke_role(&user, &role),
             Change::AddRole { name } => self.add_role(&name),

@@ -40,7 +40,7 @@ impl Change {
         } else {
             passwords.hash(request.password).await?
         };
-        Ok(Self::ChangePassword { name: request.name, password })
+        Ok(Self::SetPassword { name: request.name, password })
     }
 }
 

@@ -252,26 +252,26 @@ fn leases_need_rights_on_all_their_keys() {
 fn rights_of_an_older_revision_are_not_looked_up() {
     check(
         r"
+        status
+        reader@16> range a
         reader@17> range a
         reader@18> range a
-        reader@99> range a
+        reader@16> unchanged
         reader@17> unchanged
         reader@18> unchanged
-        reader@99> unchanged
         unchanged
-        status
         root@1> admin
         root@1> range a
         ",
         &expect![[r#"
+            status → enabled true, 17
+            reader@16> range a → etcdserver: revision of auth store is old
             reader@17> range a → ok
             reader@18> range a → ok
-            reader@99> range a → ok
+            reader@16> unchanged → etcdserver: revision of auth store is old
             reader@17> unchanged → ok
             reader@18> unchanged → etcdserver: revision of auth store is old
-            reader@99> unchanged → etcdserver: revision of auth store is old
             unchanged → ok
-            status → enabled true, 17
             root@1> admin → ok
             root@1> range a → etcdserver: revision of auth store is old
         "#]],
@@ -296,7 +296,7 @@ fn unknown_permission_types_grant_nothing() {
             root> grant-role nothing new → ok, revision +1
             nothing> range k → etcdserver: permission denied
             nothing> put k → etcdserver: permission denied
-            root> role-get new → 7[k,)
+            root> role-get new → [7[k,)]
         "#]],
     );
 }

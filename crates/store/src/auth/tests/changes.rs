@@ -160,11 +160,11 @@ fn permissions_are_ordered_and_replaced() {
             grant app read b → ok, revision +1
             grant app read a \0 → ok, revision +1
             grant app write a \0 → ok, revision +1
-            role-get app → write[a,\x00) read[b,)
+            role-get app → [write[a,\x00), read[b,)]
             revoke app a → etcdserver: permission is not granted to the role
             revoke app a \0 → ok, revision +1
             revoke other a → etcdserver: role name not found
-            role-get app → read[b,)
+            role-get app → [read[b,)]
             role-get other → etcdserver: role name not found
         "#]],
     );
@@ -190,9 +190,9 @@ fn a_second_range_of_a_key_is_never_replaced() {
             grant r read a c → ok, revision +1
             grant r rw a c → ok, revision +1
             grant r write a b → ok, revision +1
-            role-get r → write[a,b) read[a,c) rw[a,c)
+            role-get r → [write[a,b), read[a,c), rw[a,c)]
             revoke r a c → ok, revision +1
-            role-get r → write[a,b)
+            role-get r → [write[a,b)]
         "#]],
     );
 }
@@ -224,7 +224,7 @@ fn the_administrator_cannot_be_locked_out() {
             grant-role root root → ok, revision +1
             enable → ok
             role-get root → etcdserver: user name is empty
-            root> role-get root → rw[,\x00)
+            root> role-get root → [rw[,\x00)]
             root> user-delete root → etcdserver: invalid auth management
             root> role-delete root → etcdserver: invalid auth management
             root> revoke-role root root → etcdserver: invalid auth management
@@ -274,13 +274,13 @@ fn only_administrators_manage_once_enabled() {
             user-add bob → etcdserver: user name is empty
             alice> user-add bob → etcdserver: permission denied
             ghost> user-add bob → etcdserver: user name not found
-            ""> user-add bob → etcdserver: user name not found
+            ""> user-add bob → etcdserver: user name is empty
             alice> user-list → etcdserver: permission denied
             alice> role-list → etcdserver: permission denied
             alice> user-get alice → ["app"]
             alice> user-get root → etcdserver: permission denied
             user-get alice → etcdserver: user name is empty
-            alice> role-get app → 
+            alice> role-get app → []
             alice> role-get other → etcdserver: permission denied
             ghost> user-get ghost → etcdserver: user name not found
             root@1> user-add bob → ok, revision +1

@@ -114,7 +114,7 @@ async fn long_passwords() {
         "bcrypt: password length exceeds 72 bytes"
     );
     let password = store.gate.passwords().hash(longest.clone()).await.unwrap();
-    store.change(Change::ChangePassword { name: "alice".to_owned(), password });
+    store.change(Change::SetPassword { name: "alice".to_owned(), password });
     assert!(store.login("alice", &longest, now()).await.is_ok());
     assert!(store.login("alice", &format!("{longest}y"), now()).await.is_ok());
     assert_eq!(store.login("alice", &longest[1..], now()).await, Err(Error::WrongPassword));
@@ -166,7 +166,7 @@ async fn tokens_end_with_the_password_the_user_or_auth() {
     assert_eq!(store.name(&alice, now()).as_deref(), Ok("alice"), "roles end no token");
 
     let password = store.gate.passwords().hash("new".to_owned()).await.unwrap();
-    store.change(Change::ChangePassword { name: "alice".to_owned(), password });
+    store.change(Change::SetPassword { name: "alice".to_owned(), password });
     assert_eq!(store.name(&alice, now()), Err(Error::InvalidToken));
 
     let alice = store.login("alice", "new", now()).await.unwrap();

@@ -81,7 +81,7 @@ fn change(words: &[&str]) -> Option<Change> {
         ["user-add", name, "no-password"] => Change::AddUser { name: text(name), password: None },
         ["user-add", name] => Change::AddUser { name: text(name), password: Some(password()) },
         ["user-delete", name] => Change::DeleteUser { name: text(name) },
-        ["passwd", name] => Change::ChangePassword { name: text(name), password: password() },
+        ["passwd", name] => Change::SetPassword { name: text(name), password: password() },
         ["grant-role", user, role] => Change::GrantRole { user: text(user), role: text(role) },
         ["revoke-role", user, role] => Change::RevokeRole { user: text(user), role: text(role) },
         ["role-add", name] => Change::AddRole { name: text(name) },
