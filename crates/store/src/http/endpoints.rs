@@ -7,7 +7,7 @@ use etcd_api::etcdserverpb::AlarmType;
 use etcd_api::version;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tonic::body::Body;
@@ -47,9 +47,19 @@ pub enum Read {
     Linearizable,
 }
 
+/// What is asked about health.
+pub(super) enum Question {
+    /// `/health`: one word about everything.
+    Overall,
+    /// `/livez`, `/readyz`: their checks, but for those the query excludes.
+    All(&'static [Check]),
+    /// `/livez/<check>`, `/readyz/<check>`.
+    One(Check),
+}
+
 /// One named condition of being alive or ready.
 #[derive(Clone, Copy)]
-enum Check {
+pub(super) enum Check {
     DataCorruption,
     Read(Read),
     NonLearner,
@@ -79,26 +89,37 @@ pub(super) fn metrics(registry: &Registry, headers: &HeaderMap) -> Response<Body
     full(StatusCode::OK, kind, rendered.into())
 }
 
-/// Answers `/health`, `/livez`, `/readyz` and their single checks; other paths are not ours.
-pub(super) async fn health(probes: &dyn Probes, uri: &Uri) -> Option<Response<Body>> {
-    let query = uri.query().unwrap_or_default();
-    let path = uri.path();
-    if path == "/health" {
-        return Some(overall(probes, query).await);
+// === impl Question ===
+
+impl Question {
+    /// What a path asks, if it asks for health.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        if path == "/health" {
+            return Some(Self::Overall);
+        }
+        let (checks, rest) = match (path.strip_prefix("/livez"), path.strip_prefix("/readyz")) {
+            (Some(rest), _) => (LIVE, rest),
+            (_, Some(rest)) => (READY, rest),
+            (None, None) => return None,
+        };
+        if rest.is_empty() {
+            return Some(Self::All(checks));
+        }
+        let name = rest.strip_prefix('/')?;
+        checks.iter().find(|check| check.name() == name).map(|check| Self::One(*check))
     }
-    let (checks, rest) = match (path.strip_prefix("/livez"), path.strip_prefix("/readyz")) {
-        (Some(rest), _) => (LIVE, rest),
-        (_, Some(rest)) => (READY, rest),
-        (None, None) => return None,
-    };
-    if rest.is_empty() {
-        let excluded: Vec<_> = values(query, "exclude").collect();
-        let wanted = checks.iter().filter(|check| !excluded.contains(&check.name()));
-        return Some(verdict(probes, wanted.copied().collect(), query).await);
+
+    pub(super) async fn answer(self, probes: &dyn Probes, query: &str) -> Response<Body> {
+        match self {
+            Self::Overall => overall(probes, query).await,
+            Self::One(check) => verdict(probes, &[check], query).await,
+            Self::All(checks) => {
+                let excluded: Vec<_> = values(query, "exclude").collect();
+                let wanted = checks.iter().filter(|check| !excluded.contains(&check.name()));
+                verdict(probes, &wanted.copied().collect::<Vec<_>>(), query).await
+            }
+        }
     }
-    let single = rest.strip_prefix('/')?;
-    let check = checks.iter().find(|check| check.name() == single)?;
-    Some(verdict(probes, vec![*check], query).await)
 }
 
 async fn overall(probes: &dyn Probes, query: &str) -> Response<Body> {
@@ -128,7 +149,7 @@ async fn illness(probes: &dyn Probes, query: &str) -> Option<String> {
     Some(format!("RANGE ERROR:{}", failed.message()))
 }
 
-async fn verdict(probes: &dyn Probes, checks: Vec<Check>, query: &str) -> Response<Body> {
+async fn verdict(probes: &dyn Probes, checks: &[Check], query: &str) -> Response<Body> {
     let mut report = String::new();
     let mut is_well = true;
     for check in checks {

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use tonic::body::Body;
 
+use super::endpoints::Question;
 use super::gateway::Gateway;
 use super::{Content, Traffic, endpoints};
 use crate::auth::PeerIdentity;
@@ -27,6 +28,13 @@ pub(super) struct Pages {
     pub(super) content: Content,
     pub(super) traffic: Traffic,
     pub(super) gateway: Gateway,
+}
+
+/// What can be read with GET.
+enum Page {
+    Version,
+    Metrics,
+    Health(Question),
 }
 
 // === impl Pages ===
@@ -52,24 +60,34 @@ impl Pages {
         identity: Option<&PeerIdentity>,
     ) -> Response<Body> {
         let path = request.uri().path();
-        let serves_api = matches!(self.traffic, Traffic::Everything | Traffic::Http);
-        if serves_api && let Some(path) = gateway_path(path) {
+        if self.serves_api()
+            && let Some(path) = gateway_path(path)
+        {
             return self.gateway(&path, request, identity).await;
         }
-        let serves_pages = self.traffic != Traffic::Grpc;
-        let page = match path {
-            "/version" if serves_api => Some(endpoints::version()),
-            "/metrics" if serves_pages => {
-                Some(endpoints::metrics(&self.content.registry, request.headers()))
-            }
-            _ if serves_pages => endpoints::health(&*self.content.probes, request.uri()).await,
-            _ => None,
-        };
-        match page {
+        match self.page(path) {
             None => not_found(),
             Some(_) if request.method() != Method::GET => method_not_allowed(),
-            Some(page) => page,
+            Some(Page::Version) => endpoints::version(),
+            Some(Page::Metrics) => endpoints::metrics(&self.content.registry, request.headers()),
+            Some(Page::Health(question)) => {
+                let query = request.uri().query().unwrap_or_default();
+                question.answer(&*self.content.probes, query).await
+            }
         }
+    }
+
+    fn page(&self, path: &str) -> Option<Page> {
+        match path {
+            _ if self.traffic == Traffic::Grpc => None,
+            "/version" => self.serves_api().then_some(Page::Version),
+            "/metrics" => Some(Page::Metrics),
+            _ => Question::of(path).map(Page::Health),
+        }
+    }
+
+    fn serves_api(&self) -> bool {
+        matches!(self.traffic, Traffic::Everything | Traffic::Http)
     }
 
     async fn gateway(
