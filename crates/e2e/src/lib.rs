@@ -16,6 +16,7 @@
 pub mod assets;
 pub mod check;
 pub mod client;
+pub mod differential;
 pub mod http;
 pub mod kube;
 pub mod ports;

@@ -2,3 +2,5 @@
 //! needs real programs is behind the feature `peers`.
 
 mod checkers;
+#[cfg(feature = "peers")]
+mod differential;

@@ -1,0 +1,67 @@
+//! Known differences between stores, each with its reason: the one list.
+
+use serde_json::Value;
+
+use super::step::{AuthStep, Step};
+
+/// A difference that is no fault.
+pub struct Exception {
+    pub reason: &'static str,
+    pub covers: fn(&Step, &Value, &Value) -> bool,
+}
+
+/// What etcd 3.6 (right) answers otherwise than 3.7 (left).
+pub const ETCD_36: &[Exception] = &[
+    Exception {
+        reason: "3.6 does not know RangeStream",
+        covers: |step, _, right| {
+            matches!(step, Step::RangeStream(_)) && right["error"]["code"] == "Unimplemented"
+        },
+    },
+    Exception {
+        reason: "each reports its own version",
+        covers: |step, _, _| matches!(step, Step::Status | Step::Downgrade(_)),
+    },
+    Exception {
+        reason: "3.7 reads keys_only from its index, which knows no leases",
+        covers: |step, left, right| {
+            format!("{step:?}").contains("keys_only: true")
+                && without_leases(left) == without_leases(right)
+        },
+    },
+    Exception {
+        reason: "3.7 tells anyone whether auth is enabled",
+        covers: |step, left, right| {
+            matches!(step, Step::Auth(AuthStep::Status))
+                && left.get("error").is_none()
+                && right.get("error").is_some()
+        },
+    },
+];
+
+/// What windlass (right) answers otherwise than etcd 3.7 (left).
+pub const WINDLASS: &[Exception] = &[];
+
+/// The reason why this difference is expected, if it is.
+#[must_use]
+pub fn reason(
+    exceptions: &[Exception],
+    step: &Step,
+    left: &Value,
+    right: &Value,
+) -> Option<&'static str> {
+    let found = exceptions.iter().find(|exception| (exception.covers)(step, left, right));
+    found.map(|exception| exception.reason)
+}
+
+fn without_leases(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(without_leases).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| *name != "lease")
+            .map(|(name, value)| (name.clone(), without_leases(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,134 @@
+//! The same requests to two stores: first etcd against itself, which proves the driver, then
+//! etcd 3.6, then windlass.
+
+use std::env;
+
+use anyhow::{Context, Result};
+use e2e::assets::Asset;
+use e2e::differential::exceptions::{self, Exception};
+use e2e::differential::generate::Profile;
+use e2e::differential::{Comparison, compare};
+use e2e::report::say;
+use e2e::scene::{Scene, bound, suite};
+use e2e::store::{Lane, Store, StoreOptions};
+
+/// Requests per seed: long enough for compactions and collisions, short enough to be replayed.
+const STEPS_PER_SEED: usize = 500;
+
+/// Requests per pair of stores and profile, by default and at length.
+const STEPS: (usize, usize) = (1500, 50_000);
+
+struct Pair {
+    right: Lane,
+    profile: Profile,
+    exceptions: &'static [Exception],
+    test: &'static str,
+}
+
+#[test]
+fn etcd_agrees_with_itself() {
+    let pair = Pair {
+        right: Lane::Etcd,
+        profile: Profile::Open,
+        exceptions: &[],
+        test: "etcd_agrees_with_itself",
+    };
+    check(pair);
+}
+
+#[test]
+fn guarded_etcd_agrees_with_itself() {
+    let pair = Pair {
+        right: Lane::Etcd,
+        profile: Profile::Guarded,
+        exceptions: &[],
+        test: "guarded_etcd_agrees_with_itself",
+    };
+    check(pair);
+}
+
+#[test]
+fn etcd_36_agrees_but_for_what_is_listed() {
+    let pair = Pair {
+        right: Lane::Etcd36,
+        profile: Profile::Open,
+        exceptions: exceptions::ETCD_36,
+        test: "etcd_36_agrees_but_for_what_is_listed",
+    };
+    check(pair);
+}
+
+#[test]
+fn guarded_etcd_36_agrees_but_for_what_is_listed() {
+    let pair = Pair {
+        right: Lane::Etcd36,
+        profile: Profile::Guarded,
+        exceptions: exceptions::ETCD_36,
+        test: "guarded_etcd_36_agrees_but_for_what_is_listed",
+    };
+    check(pair);
+}
+
+#[test]
+fn windlass_agrees_with_etcd() {
+    let pair = Pair {
+        right: Lane::Windlass,
+        profile: Profile::Open,
+        exceptions: exceptions::WINDLASS,
+        test: "windlass_agrees_with_etcd",
+    };
+    check(pair);
+}
+
+#[test]
+fn guarded_windlass_agrees_with_etcd() {
+    let pair = Pair {
+        right: Lane::Windlass,
+        profile: Profile::Guarded,
+        exceptions: exceptions::WINDLASS,
+        test: "guarded_windlass_agrees_with_etcd",
+    };
+    check(pair);
+}
+
+fn check(pair: Pair) {
+    suite(pair.test, &[Asset::Etcd, pair.right.asset()], async |scene| {
+        if let Some(seed) = number("WINDLASS_DIFFERENTIAL_SEED")? {
+            let steps = number("WINDLASS_DIFFERENTIAL_STEPS")?.unwrap_or(STEPS_PER_SEED as u64);
+            return check_seed(scene, &pair, seed, usize::try_from(steps)?).await;
+        }
+        let seeds = bound(STEPS.0, STEPS.1) / STEPS_PER_SEED;
+        for seed in 1..=seeds as u64 {
+            check_seed(scene, &pair, seed, STEPS_PER_SEED).await?;
+        }
+        Ok(())
+    });
+}
+
+async fn check_seed(scene: &Scene, pair: &Pair, seed: u64, steps: usize) -> Result<()> {
+    let left = Store::start(scene, &options(Lane::Etcd, &format!("left-{seed}"))).await?;
+    let right = Store::start(scene, &options(pair.right, &format!("right-{seed}"))).await?;
+    let comparison = Comparison {
+        seed,
+        steps,
+        profile: pair.profile,
+        exceptions: pair.exceptions,
+        replay: format!(
+            "cargo test -p e2e --features peers -- --exact differential::{}",
+            pair.test
+        ),
+    };
+    let summary = compare(left.client()?, right.client()?, comparison).await?;
+    say(&format!("{}: seed {seed}: {steps} steps alike, {summary:?}", pair.test));
+    Ok(())
+}
+
+/// Passwords are hashed at the lowest cost: their strength is not the subject.
+fn options(lane: Lane, label: &str) -> StoreOptions {
+    StoreOptions::new(lane, label).flags(lane.without_sync()).flags(["--bcrypt-cost", "4"])
+}
+
+fn number(variable: &str) -> Result<Option<u64>> {
+    let parse = |text: String| text.parse().with_context(|| format!("{variable} is no number"));
+    env::var(variable).ok().map(parse).transpose()
+}
