@@ -101,7 +101,8 @@ catalogue! {
     // Members.
     MemberExists => FailedPrecondition, "etcdserver: member ID already exist";
     PeerUrlExists => FailedPrecondition, "etcdserver: Peer URLs already exists";
-    MemberNotEnoughStarted => FailedPrecondition, "etcdserver: re-configuration failed due to not enough started members";
+    // etcd sends this one without its code.
+    MemberNotEnoughStarted => Unknown, "etcdserver: re-configuration failed due to not enough started members";
     MemberBadUrls => InvalidArgument, "etcdserver: given member URLs are invalid";
     MemberNotFound => NotFound, "etcdserver: member not found";
     MemberNotLearner => FailedPrecondition, "etcdserver: can only promote a learner member";

@@ -30,7 +30,7 @@ const CATALOGUE: &str = r#"
 2 ElectionLeaderKeyMissing: "leader" field must be provided
 9 MemberExists: etcdserver: member ID already exist
 9 PeerUrlExists: etcdserver: Peer URLs already exists
-9 MemberNotEnoughStarted: etcdserver: re-configuration failed due to not enough started members
+2 MemberNotEnoughStarted: etcdserver: re-configuration failed due to not enough started members
 3 MemberBadUrls: etcdserver: given member URLs are invalid
 5 MemberNotFound: etcdserver: member not found
 9 MemberNotLearner: etcdserver: can only promote a learner member
