@@ -114,6 +114,18 @@ impl Folder {
         self.disk.remove(path).at("cannot remove", path)
     }
 
+    /// Removes what a failed job wrote: with the disk full, every attempt would take more of it. The
+    /// failure itself is reported by the job; a file that stays is removed by the next start.
+    pub(super) fn discard(&self, unfinished: &Path) {
+        match self.disk.remove(unfinished) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(path = %unfinished.display(), %error, "unfinished file stays");
+            }
+        }
+    }
+
     /// Says durably that a journal is being made here. Until [`finish_creation`](Self::finish_creation)
     /// a crash leaves a folder that the next open starts over.
     fn begin_creation(&self) -> Result<(), Error> {

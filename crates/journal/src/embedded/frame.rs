@@ -15,10 +15,14 @@
 //! segment, so what is left of an earlier use of the file never verifies. A change has a crc of its
 //! own because a point read fetches it alone.
 
-use bytes::Bytes;
-use mvcc::{Change, Position, Revision};
+mod encoder;
 
-use super::wire::{Fields, PutFields};
+pub(super) use encoder::Encoder;
+
+use bytes::Bytes;
+use mvcc::{Position, Revision};
+
+use super::wire::Fields;
 use crate::{BatchId, Epoch, MetaChange};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"wFrm");
@@ -29,8 +33,6 @@ pub(super) const CHANGE_HEADER_BYTES: usize = 12;
 pub(super) const ALIGNMENT: usize = 8;
 /// The largest frame: far above any batch, and small enough for 32-bit offsets in a segment.
 pub(crate) const FRAME_BYTES_MAX: usize = 1 << 30;
-/// The encoder gives memory above this back after an unusually large frame.
-const BUFFER_BYTES_KEPT: usize = 8 << 20;
 const REMOVED: u32 = u32::MAX;
 
 /// What a frame is for.
@@ -94,14 +96,6 @@ pub(super) struct Span {
     pub(super) len: u32,
 }
 
-/// Builds frames in one reused buffer, each in one pass. Records come first, then meta, then marks.
-#[derive(Debug, Default)]
-pub(super) struct Encoder {
-    buffer: Vec<u8>,
-    counts: Counts,
-    spans: Vec<Span>,
-}
-
 /// Why bytes are not a frame, or not a sound one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
@@ -141,90 +135,6 @@ impl Kind {
             4 => Ok(Self::Sparse),
             _ => Err(Flaw::Kind { kind }),
         }
-    }
-}
-
-// === impl Encoder ===
-
-impl Encoder {
-    /// Begins a frame, dropping the one before it.
-    pub(super) fn begin(&mut self) {
-        self.buffer.clear();
-        self.buffer.shrink_to(BUFFER_BYTES_KEPT);
-        self.buffer.resize(HEADER_BYTES, 0);
-        self.spans.clear();
-        self.counts = Counts::default();
-    }
-
-    pub(super) fn record(&mut self, revision: Revision, changes: &[Change]) {
-        self.begin_record(revision, changes.len());
-        for change in changes {
-            self.change(Position::new(revision, change.sub), change.kv.encoded());
-        }
-    }
-
-    /// Announces a record; its `changes` follow one by one.
-    pub(super) fn begin_record(&mut self, revision: Revision, changes: usize) {
-        self.counts.records += 1;
-        self.buffer.put_revision(revision);
-        self.buffer.put_u32(bounded(changes));
-    }
-
-    pub(super) fn change(&mut self, position: Position, encoded: &[u8]) {
-        let len = bounded(encoded.len());
-        self.spans.push(Span { position, start: bounded(self.buffer.len()), len });
-        self.buffer.put_u32(position.sub);
-        self.buffer.put_u32(len);
-        self.buffer.put_u32(change_crc(position, encoded));
-        self.buffer.extend_from_slice(encoded);
-    }
-
-    pub(super) fn meta(&mut self, key: &[u8], value: Option<&[u8]>) {
-        self.counts.meta += 1;
-        self.buffer.put_u32(bounded(key.len()));
-        self.buffer.put_u32(value.map_or(REMOVED, |value| bounded(value.len())));
-        self.buffer.extend_from_slice(key);
-        self.buffer.extend_from_slice(value.unwrap_or_default());
-    }
-
-    pub(super) fn mark(&mut self, id: BatchId) {
-        self.counts.marks += 1;
-        self.buffer.put_u64(id.epoch.0);
-        self.buffer.put_u64(id.number);
-    }
-
-    /// Fills in the header; the frame is then in [`bytes`](Self::bytes).
-    pub(super) fn finish(&mut self, header: &Header, seed: Seed) {
-        self.buffer.resize(self.buffer.len().next_multiple_of(ALIGNMENT), 0);
-        let mut fields = Vec::with_capacity(HEADER_BYTES);
-        fields.put_u32(MAGIC);
-        fields.put_u32(0);
-        fields.put_u32(bounded(self.buffer.len() - HEADER_BYTES));
-        fields.put_u32(header.kind.to_wire());
-        fields.put_u64(header.sequence);
-        fields.put_u64(header.id.epoch.0);
-        fields.put_u64(header.id.number);
-        fields.put_revision(header.last);
-        fields.put_u32(self.counts.records);
-        fields.put_u32(self.counts.meta);
-        fields.put_u32(self.counts.marks);
-        fields.put_u32(0);
-        self.buffer[..HEADER_BYTES].copy_from_slice(&fields);
-        let crc = crc32c::crc32c_append(seed.0, &self.buffer[8..]);
-        self.buffer[4..8].copy_from_slice(&crc.to_le_bytes());
-    }
-
-    /// The length [`finish`](Self::finish) will bring the frame to.
-    pub(super) fn finished_len(&self) -> u64 {
-        self.buffer.len().next_multiple_of(ALIGNMENT) as u64
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.buffer
-    }
-
-    pub(super) fn spans(&self) -> &[Span] {
-        &self.spans
     }
 }
 

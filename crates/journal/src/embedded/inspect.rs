@@ -71,7 +71,13 @@ pub struct SegmentReport {
 /// A segment's report in the making, with what is needed to tell new changes from old ones.
 struct Examined {
     report: SegmentReport,
-    keys: Vec<(Bytes, u32, bool)>,
+    changes: Vec<KeyChange>,
+}
+
+struct KeyChange {
+    key: Bytes,
+    bytes: u64,
+    is_tombstone: bool,
 }
 
 /// Reads the whole folder and reports on it.
@@ -170,12 +176,17 @@ fn examine(
 ) -> Examined {
     let Candidate { path, header, .. } = candidate;
     let filled = reach(candidate, replay);
-    let mut keys = Vec::new();
+    let mut changes = Vec::new();
     for span in filled.index.spans() {
         let start = span.start as usize;
         let own = bytes.slice(start..start + frame::CHANGE_HEADER_BYTES + span.len as usize);
         match segment::key_value(span.position, own) {
-            Some(kv) => keys.push((kv.key_bytes(), span.len, kv.is_tombstone())),
+            Some(kv) => changes.push(KeyChange {
+                // A copy, so that the segment's bytes can go.
+                key: Bytes::copy_from_slice(kv.key()),
+                bytes: span.len.into(),
+                is_tombstone: kv.is_tombstone(),
+            }),
             None => damage.push(segment::damaged_change(path, *span)),
         }
     }
@@ -191,18 +202,17 @@ fn examine(
         change_bytes: filled.index.spans().iter().map(|span| u64::from(span.len)).sum(),
         newest_bytes: 0,
     };
-    Examined { report, keys }
+    Examined { report, changes }
 }
 
 /// Fills in what is the newest change of its key, going back from the end.
 fn tell_newest(examined: Vec<Examined>) -> Vec<SegmentReport> {
     let mut seen: HashSet<Bytes> = HashSet::new();
     let mut reports: Vec<SegmentReport> = Vec::with_capacity(examined.len());
-    for Examined { mut report, keys } in examined.into_iter().rev() {
-        for (key, len, is_tombstone) in keys.into_iter().rev() {
-            let is_newest = !seen.contains(&key) && seen.insert(Bytes::copy_from_slice(&key));
-            if is_newest && !is_tombstone {
-                report.newest_bytes += u64::from(len);
+    for Examined { mut report, changes } in examined.into_iter().rev() {
+        for KeyChange { key, bytes, is_tombstone } in changes.into_iter().rev() {
+            if seen.insert(key) && !is_tombstone {
+                report.newest_bytes += bytes;
             }
         }
         reports.push(report);

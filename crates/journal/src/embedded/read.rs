@@ -31,9 +31,7 @@ pub(super) fn records(log: &Log, from: Revision, bytes_max: usize) -> Result<Vec
         if segment.filled.read().last < from {
             continue;
         }
-        let (spans, is_exhausted) = wanted(&segment, from, &mut budget);
-        visit(&segment, &spans, &mut |span, kv| push(&mut records, span.position, kv))?;
-        if is_exhausted {
+        if gather(&segment, from, &mut budget, &mut records)? {
             break;
         }
     }
@@ -46,10 +44,8 @@ pub(super) fn some_records(
     from: Revision,
     bytes_max: usize,
 ) -> Result<Vec<Record>, Error> {
-    let mut budget = bytes_max.max(1);
-    let (spans, _) = wanted(segment, from, &mut budget);
     let mut records = Vec::new();
-    visit(segment, &spans, &mut |span, kv| push(&mut records, span.position, kv))?;
+    gather(segment, from, &mut bytes_max.max(1), &mut records)?;
     Ok(records)
 }
 
@@ -65,6 +61,18 @@ pub(super) fn heads(log: &Log, segment: &Segment, each: &mut dyn FnMut(Head)) ->
     visit(segment, &spans, &mut |span, kv| {
         each(Head { position: span.position, kv: kv.without_value(), encoded_len: span.len });
     })
+}
+
+/// Adds the segment's records from `from` on; returns whether the budget is used up.
+fn gather(
+    segment: &Segment,
+    from: Revision,
+    budget: &mut usize,
+    records: &mut Vec<Record>,
+) -> Result<bool, Error> {
+    let (spans, is_used_up) = wanted(segment, from, budget);
+    visit(segment, &spans, &mut |span, kv| push(records, span.position, kv))?;
+    Ok(is_used_up)
 }
 
 /// The spans of whole records from `from` on, as far as the budget goes, and whether it is used up.

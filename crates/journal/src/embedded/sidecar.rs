@@ -82,10 +82,16 @@ pub(super) fn write(
     heads: &Heads,
     unfinished: &Path,
 ) -> Result<(), Error> {
-    let file = folder.disk.create(unfinished).at("cannot create", unfinished)?;
-    file.write_at(&encode(header, filled, heads), 0).at("cannot write", unfinished)?;
-    file.sync().at("cannot sync", unfinished)?;
-    folder.rename(unfinished, &folder::sidecar_of(segment_path))
+    let bytes = encode(header, filled, heads);
+    write_file(folder, &bytes, unfinished)
+        .and_then(|()| folder.rename(unfinished, &folder::sidecar_of(segment_path)))
+        .inspect_err(|_| folder.discard(unfinished))
+}
+
+fn write_file(folder: &Folder, bytes: &[u8], path: &Path) -> Result<(), Error> {
+    let file = folder.disk.create(path).at("cannot create", path)?;
+    file.write_at(bytes, 0).at("cannot write", path)?;
+    file.sync().at("cannot sync", path)
 }
 
 /// What the sidecar says of the segment, if there is a sound one.

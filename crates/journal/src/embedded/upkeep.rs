@@ -2,9 +2,7 @@
 //! each sealed segment, and space back from what was forgotten. In this order, because the first
 //! keeps writes fast, the second restarts, and the third only saves room.
 
-use super::{
-    folder::Folder, log::Log, read, rewrite::Rewrite, segment::Segment, sidecar, spares::Zeroing,
-};
+use super::{log::Log, read, rewrite::Rewrite, segment::Segment, sidecar, spares::Zeroing};
 use crate::Error;
 
 /// A journal with less than this in its newest segment gets no spare: most stores stay small, and
@@ -35,7 +33,7 @@ impl Upkeep {
         };
         let path = zeroing.path().to_owned();
         self.zeroing =
-            zeroing.step(&log.folder, &log.spares).inspect_err(|_| give_up(&log.folder, &path))?;
+            zeroing.step(&log.folder, &log.spares).inspect_err(|_| log.folder.discard(&path))?;
         Ok(true)
     }
 
@@ -46,7 +44,7 @@ impl Upkeep {
         };
         let Some(rewrite) = rewrite else { return Ok(false) };
         let path = rewrite.path().to_owned();
-        self.rewrite = rewrite.step(log).inspect_err(|_| give_up(&log.folder, &path))?;
+        self.rewrite = rewrite.step(log).inspect_err(|_| log.folder.discard(&path))?;
         Ok(true)
     }
 }
@@ -69,15 +67,7 @@ fn write_sidecar(log: &Log) -> Result<bool, Error> {
     read::visit(segment, filled.index.spans(), &mut |_, kv| heads.push(&kv))?;
     let Segment { path, header, .. } = &**segment;
     let unfinished = log.folder.unfinished_path(log.next_id());
-    sidecar::write(&log.folder, (path, header), &filled, &heads, &unfinished)
-        .inspect_err(|_| give_up(&log.folder, &unfinished))?;
+    sidecar::write(&log.folder, (path, header), &filled, &heads, &unfinished)?;
     segment.note_sidecar();
     Ok(true)
-}
-
-/// Removes what a failed job wrote: with the disk full, every attempt would take more of it.
-fn give_up(folder: &Folder, unfinished: &std::path::Path) {
-    if let Err(error) = folder.remove(unfinished) {
-        tracing::warn!(path = %unfinished.display(), %error, "unfinished file stays until restart");
-    }
 }

@@ -25,6 +25,7 @@ pub struct Run<'a, S: Subject> {
     journal: Option<S::Journal>,
     pen: Pen,
     model: Model,
+    seed: u64,
 }
 
 /// All that was ever written, and what became of it.
@@ -50,18 +51,19 @@ impl<'a, S: Subject> Run<'a, S> {
     pub fn begin(subject: &'a mut S) -> Self {
         let journal = subject.open();
         let pen = Pen::claim(&journal);
-        Self { subject, journal: Some(journal), pen, model: Model::new() }
+        Self { subject, journal: Some(journal), pen, model: Model::new(), seed: 0 }
     }
 
     /// Takes `steps` more steps, as `seed` decides, and compares everything at the end.
     pub fn go_on(&mut self, seed: u64, steps: usize) {
+        self.seed = seed;
         let mut dice = Dice::new(seed);
         for _ in 0..steps {
             self.step(&mut dice);
         }
-        self.compare(seed);
+        self.compare();
         self.reopen();
-        self.compare(seed);
+        self.compare();
     }
 
     fn step(&mut self, dice: &mut Dice) {
@@ -113,7 +115,7 @@ impl<'a, S: Subject> Run<'a, S> {
         let position =
             Position::new(revision, u32::try_from(dice.below(CHANGES_MAX)).expect("small"));
         let found = self.journal().read(position).expect("read");
-        self.model.check(position, found.as_ref());
+        self.model.check(position, found.as_ref(), self.seed);
     }
 
     fn reopen(&mut self) {
@@ -127,8 +129,8 @@ impl<'a, S: Subject> Run<'a, S> {
         }
     }
 
-    fn compare(&self, seed: u64) {
-        let (journal, model) = (self.journal(), &self.model);
+    fn compare(&self) {
+        let (journal, model, seed) = (self.journal(), &self.model, self.seed);
         assert_eq!(journal.durable().expect("durable"), model.durable, "seed {seed}");
         let meta: BTreeMap<Bytes, Bytes> = journal.meta().expect("meta").into_iter().collect();
         assert_eq!(meta, model.meta, "seed {seed}");
@@ -136,7 +138,7 @@ impl<'a, S: Subject> Run<'a, S> {
         let found: BTreeMap<Position, &KeyValue> =
             records.iter().flat_map(Record::positions).collect();
         for position in model.changes.keys() {
-            model.check(*position, found.get(position).copied());
+            model.check(*position, found.get(position).copied(), seed);
         }
         assert!(found.keys().all(|position| model.changes.contains_key(position)), "seed {seed}");
         let heads = all_heads(journal);
@@ -173,12 +175,17 @@ impl Model {
         }
     }
 
-    fn check(&self, position: Position, found: Option<&KeyValue>) {
+    fn check(&self, position: Position, found: Option<&KeyValue>, seed: u64) {
         match self.changes.get(&position) {
-            None | Some((_, Fate::Forgotten)) => assert_eq!(found, None, "{position}"),
-            Some((kv, Fate::Kept)) => assert_eq!(found, Some(kv), "{position}"),
+            None | Some((_, Fate::Forgotten)) => {
+                assert_eq!(found, None, "seed {seed}: {position}");
+            }
+            Some((kv, Fate::Kept)) => assert_eq!(found, Some(kv), "seed {seed}: {position}"),
             Some((kv, Fate::Faded)) => {
-                assert!(found.is_none_or(|found| found == kv), "{position}: {found:?}");
+                assert!(
+                    found.is_none_or(|found| found == kv),
+                    "seed {seed}: {position}: {found:?}"
+                );
             }
         }
     }

@@ -1,8 +1,8 @@
 use etcd_api::mvccpb::{KeyValue, KeyValueParts};
-use mvcc::Record;
+use mvcc::{Change, Record};
 use proptest::{collection::vec, prelude::*};
 
-use super::*;
+use super::{encoder::BUFFER_BYTES_KEPT, *};
 
 const SEED: Seed = Seed(7);
 
