@@ -64,30 +64,31 @@ pub struct Scale {
 
 /// Measures every chosen row on every subject and tells `progress` of each step.
 ///
-/// A row that fails on a server is reported among the failures, and the run goes on.
+/// A row that fails on a server is reported among the failures, and the run goes on. Dropping the
+/// future kills the server that is running.
 pub async fn run(options: &Options, progress: &mut (dyn FnMut(&str) + Send)) -> Result<Report> {
     options.check()?;
     let rows = options.chosen_rows()?;
     let mut notes = Notes { rows: vec![Vec::new(); rows.len()], failures: Vec::new() };
-    for round in 1..=options.rounds {
-        for (index, row) in rows.iter().enumerate() {
-            for subject in options.turn(round).filter(|subject| row.runs_on(subject)) {
-                let outcome = measure(options, row, subject).await;
-                let (name, role) = (row.name(), subject.role);
-                let shown =
-                    outcome.as_ref().map_or_else(|error| format!("failed: {error:#}"), summary);
-                progress(&format!("round {round}/{}: {name} on {role}: {shown}", options.rounds));
-                match outcome {
-                    Ok(figures) => notes.on_figures(index, role, figures),
-                    Err(error) => {
-                        let error = format!("{error:#}");
-                        notes.failures.push(Failure { row: name, role, round, error });
-                    }
-                }
-            }
-        }
+    for turn in options.turns(&rows) {
+        let Turn { round, row, subject, .. } = turn;
+        let outcome = measure(options, row, subject).await;
+        let shown = outcome.as_ref().map_or_else(|error| format!("failed: {error:#}"), summary);
+        let (name, role) = (row.name(), subject.role);
+        progress(&format!("round {round}/{}: {name} on {role}: {shown}", options.rounds));
+        notes.on_outcome(&turn, outcome);
     }
     notes.into_report(options, &rows)
+}
+
+/// One row on one server in one round.
+struct Turn<'a> {
+    /// From 1.
+    round: usize,
+    /// The row's place in the table.
+    index: usize,
+    row: &'a Row,
+    subject: &'a Subject,
 }
 
 /// What came out so far.
@@ -156,10 +157,18 @@ impl Options {
         Ok(chosen)
     }
 
-    /// The subjects in the order of a round.
-    fn turn(&self, round: usize) -> impl Iterator<Item = &Subject> {
+    /// All that is to be measured, in order: the first server of each round is another one.
+    fn turns<'a>(&'a self, rows: &'a [Row]) -> Vec<Turn<'a>> {
         let count = self.subjects.len();
-        self.subjects.iter().cycle().skip(round % count).take(count)
+        let mut turns = Vec::new();
+        for round in 1..=self.rounds {
+            for (index, row) in rows.iter().enumerate() {
+                let rotated = self.subjects.iter().cycle().skip(round % count).take(count);
+                let subjects = rotated.filter(|subject| row.runs_on(subject));
+                turns.extend(subjects.map(|subject| Turn { round, index, row, subject }));
+            }
+        }
+        turns
     }
 }
 
@@ -203,8 +212,17 @@ impl Scale {
 // === impl Notes ===
 
 impl Notes {
-    fn on_figures(&mut self, row: usize, role: Role, figures: Figures) {
-        let servers = &mut self.rows[row];
+    fn on_outcome(&mut self, turn: &Turn<'_>, outcome: Result<Figures>) {
+        let role = turn.subject.role;
+        let figures = match outcome {
+            Ok(figures) => figures,
+            Err(error) => {
+                let (row, error) = (turn.row.name(), format!("{error:#}"));
+                self.failures.push(Failure { row, role, round: turn.round, error });
+                return;
+            }
+        };
+        let servers = &mut self.rows[turn.index];
         match servers.iter_mut().find(|(known, _)| *known == role) {
             Some((_, rounds)) => rounds.push(figures),
             None => servers.push((role, vec![figures])),

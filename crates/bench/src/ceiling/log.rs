@@ -6,6 +6,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     path::Path,
+    sync::Arc,
     thread,
 };
 
@@ -28,8 +29,7 @@ pub(super) struct Log {
 
 struct Append {
     put: PutRequest,
-    /// Dropped without a word if the log failed.
-    done: oneshot::Sender<()>,
+    done: oneshot::Sender<Result<(), Arc<io::Error>>>,
 }
 
 struct Writer {
@@ -51,7 +51,8 @@ impl Log {
             .with_context(|| format!("cannot begin a log at {}", path.display()))
     }
 
-    /// The thread ends with the last sender, or with the first failure, which its clients see.
+    /// The thread ends with the last sender, or with the first failure, which is answered to all
+    /// that wait.
     fn start(file: File) -> io::Result<Self> {
         let (sender, appends) = mpsc::channel(APPENDS_MAX);
         let mut writer =
@@ -61,24 +62,31 @@ impl Log {
     }
 
     pub(super) async fn append(&self, put: PutRequest) -> Result<(), Status> {
-        let failed = || Status::internal("the log failed");
-        let (done, is_done) = oneshot::channel();
-        self.appends.send(Append { put, done }).await.map_err(|_closed| failed())?;
-        is_done.await.map_err(|_dropped| failed())
+        let ended = || Status::internal("the log has ended");
+        let (done, outcome) = oneshot::channel();
+        self.appends.send(Append { put, done }).await.map_err(|_closed| ended())?;
+        let outcome = outcome.await.map_err(|_dropped| ended())?;
+        outcome.map_err(|error| Status::internal(format!("cannot write the log: {error}")))
     }
 }
 
 // === impl Writer ===
 
 impl Writer {
-    fn run(&mut self) -> io::Result<()> {
+    fn run(&mut self) {
         while let Some(first) = self.appends.blocking_recv() {
             self.gather(first);
-            self.file.write_all(&self.buffer)?;
-            self.file.sync_data()?;
-            self.answer();
+            let written = self.write().map_err(Arc::new);
+            self.answer(&written);
+            if written.is_err() {
+                return;
+            }
         }
-        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all(&self.buffer)?;
+        self.file.sync_data()
     }
 
     /// Takes all that came while the last batch was written.
@@ -96,11 +104,10 @@ impl Writer {
         }
     }
 
-    fn answer(&mut self) {
+    fn answer(&mut self, written: &Result<(), Arc<io::Error>>) {
         for Append { put, done } in self.waiting.drain(..) {
             self.map.insert(put.key, put.value);
-            // A client that went away needs no answer.
-            let _client_is_gone = done.send(());
+            let _client_is_gone = done.send(written.clone());
         }
     }
 }
