@@ -7,6 +7,7 @@
 //! | [`process`], [`store`], [`kube`] | starting, killing and restarting real programs |
 //! | [`wait`] | the only place that lets time pass |
 //! | [`client`], [`http`] | speaking to what was started |
+//! | [`load`] | concurrent clients that survive crashes and record what they saw |
 //! | [`check`] | pure judges of recorded histories |
 //! | [`differential`] | random requests to two stores, answers compared |
 //!
@@ -19,6 +20,7 @@ pub mod client;
 pub mod differential;
 pub mod http;
 pub mod kube;
+pub mod load;
 pub mod ports;
 pub mod process;
 pub mod report;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use anyhow::{Result, ensure};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// How often a level is looked at.
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -16,6 +16,15 @@ pub enum Level<T> {
     Below(String),
 }
 
+/// The time left for something to happen, spent a poll at a time.
+#[derive(Debug)]
+pub struct Patience {
+    what: String,
+    bound: Duration,
+    deadline: Instant,
+    ticks: Interval,
+}
+
 /// Polls until the level is reached, and returns what reached it.
 ///
 /// # Errors
@@ -26,23 +35,46 @@ pub async fn wait_for<T>(
     bound: Duration,
     mut probe: impl AsyncFnMut() -> Result<Level<T>>,
 ) -> Result<T> {
-    let deadline = Instant::now() + bound;
-    let mut ticks = interval(POLL_EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut patience = Patience::new(what, bound);
     loop {
-        ticks.tick().await;
         match probe().await? {
             Level::Reached(value) => return Ok(value),
-            Level::Below(status) if Instant::now() >= deadline => {
-                bail!("waited {bound:?} for {what}; last status: {status}")
-            }
-            Level::Below(_) => {}
+            Level::Below(status) => patience.wait(&status).await?,
         }
+    }
+}
+
+// === impl Patience ===
+
+impl Patience {
+    #[must_use]
+    pub fn new(what: &str, bound: Duration) -> Self {
+        let now = Instant::now();
+        let mut ticks = interval_at(now + POLL_EVERY, POLL_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { what: what.to_owned(), bound, deadline: now + bound, ticks }
+    }
+
+    /// Waits until it is time to look again.
+    ///
+    /// # Errors
+    ///
+    /// When the bound has passed.
+    pub async fn wait(&mut self, status: &str) -> Result<()> {
+        let Self { what, bound, .. } = self;
+        ensure!(
+            Instant::now() < self.deadline,
+            "waited {bound:?} for {what}; last status: {status}"
+        );
+        self.ticks.tick().await;
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use anyhow::bail;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]

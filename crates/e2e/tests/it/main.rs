@@ -3,4 +3,6 @@
 
 mod checkers;
 #[cfg(feature = "peers")]
+mod crashes;
+#[cfg(feature = "peers")]
 mod differential;

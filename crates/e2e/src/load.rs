@@ -1,0 +1,58 @@
+//! Concurrent clients that keep working while their store is killed and restarted, and record what
+//! they saw for [`crate::check`].
+
+mod mixed;
+mod translate;
+mod watcher;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+pub use mixed::{MixedOptions, mixed};
+pub use translate::read_truth;
+pub use watcher::{WatcherOptions, watcher};
+pub use writer::writer;
+
+/// What the clients of one run share: a clock to order calls by, how much was done, and whether
+/// to go on.
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    clock: AtomicU64,
+    answered: AtomicUsize,
+    is_over: AtomicBool,
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// A moment later than every one drawn before.
+    fn now(&self) -> u64 {
+        self.inner.clock.fetch_add(1, Ordering::SeqCst)
+    }
+
+    fn on_answer(&self) {
+        self.inner.answered.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many calls were answered so far.
+    #[must_use]
+    pub fn answered(&self) -> usize {
+        self.inner.answered.load(Ordering::SeqCst)
+    }
+
+    /// Tells every client to end after the call it is in.
+    pub fn end(&self) {
+        self.inner.is_over.store(true, Ordering::SeqCst);
+    }
+
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.inner.is_over.load(Ordering::SeqCst)
+    }
+}
