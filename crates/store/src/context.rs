@@ -19,6 +19,7 @@ use crate::{
     published::{Published, State},
     quota::Quota,
     sequencer::Sequencer,
+    services::Departures,
     values::KeptValues,
     watch::SessionContext,
 };
@@ -36,6 +37,7 @@ pub(crate) struct Context {
     pub(crate) gate: Gate,
     pub(crate) quota: Quota,
     pub(crate) watch: Arc<SessionContext>,
+    pub(crate) departures: Departures,
     pub(crate) metrics: Metrics,
     /// The wall clock, which belongs to the binary.
     pub(crate) clock: fn() -> SystemTime,

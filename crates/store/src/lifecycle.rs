@@ -17,6 +17,7 @@ use crate::{
     housekeeping::{Housekeeping, HousekeepingError},
     http::{Content, Edge, Error as EdgeError},
     sequencer::{CommitError, Committer, Writer},
+    services::departures,
     watch::HubThread,
 };
 
@@ -168,9 +169,12 @@ pub(crate) async fn serve(
 ) -> Result<(), StopError> {
     let mut tasks = JoinSet::new();
     tasks.spawn(expiry::run(context.clone(), shutdown.clone()));
+    let edge_ended = CancellationToken::new();
+    tasks.spawn(departures::run(context.clone(), edge_ended.clone()));
     tasks.spawn(auto_compaction::run(context, shutdown.clone()));
     let served = edge.run(content, shutdown.clone()).await;
     shutdown.cancel();
+    edge_ended.cancel();
     while let Some(ended) = tasks.join_next().await {
         if ended.is_err() {
             return Err(StopError::Panicked { name: "timed work" });

@@ -6,9 +6,15 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use etcd_api::etcdserverpb::{
-    kv_server::KvServer, lease_server::LeaseServer, maintenance_server::MaintenanceServer,
-    watch_server::WatchServer,
+use etcd_api::{
+    etcdserverpb::{
+        auth_server::AuthServer, cluster_server::ClusterServer, kv_server::KvServer,
+        lease_server::LeaseServer, maintenance_server::MaintenanceServer,
+        watch_server::WatchServer,
+    },
+    health::health_server::HealthServer,
+    v3electionpb::election_server::ElectionServer,
+    v3lockpb::lock_server::LockServer,
 };
 use journal::Journal;
 use parking_lot::Mutex;
@@ -31,7 +37,10 @@ use crate::{
     published::Published,
     quota::Quota,
     sequencer::{self, Audience, Channels, Committer, Effect, Sequencer, SnapshotPoint, Writer},
-    services::{KvService, LeaseService, MaintenanceService, WatchService},
+    services::{
+        AuthService, ClusterService, Departures, ElectionService, HealthService, KvService,
+        LeaseService, LockService, MaintenanceService, WatchService,
+    },
     values::KeptValues,
     watch::{self, History, SessionContext},
 };
@@ -154,6 +163,7 @@ fn assemble(
             fragment_bytes: options.limits.request_bytes_max,
             progress_interval: options.watch_progress_interval,
         }),
+        departures: Departures::default(),
         metrics: Metrics::new(registry),
         options,
         clock,
@@ -224,7 +234,17 @@ fn content(context: &Arc<Context>, registry: Registry) -> Content {
                 .max_encoding_message_size(usize::MAX),
         )
         .with(LeaseServer::new(LeaseService::new(context.clone())))
-        .with(MaintenanceServer::new(MaintenanceService::new(context.clone())));
+        .with(MaintenanceServer::new(MaintenanceService::new(context.clone())))
+        .with(
+            AuthServer::new(AuthService::new(context.clone())).max_decoding_message_size(bytes_max),
+        )
+        .with(ClusterServer::new(ClusterService::new(context.clone())))
+        .with(LockServer::new(LockService::new(context.clone())))
+        .with(
+            ElectionServer::new(ElectionService::new(context.clone()))
+                .max_decoding_message_size(bytes_max),
+        )
+        .with(HealthServer::new(HealthService::new(context.clone())));
     Content {
         services,
         probes: Arc::new(StoreProbes { context: context.clone() }),

@@ -65,11 +65,7 @@ impl AuthService {
         self.apply(request.into_inner().into(), caller).await
     }
 
-    async fn apply(
-        &self,
-        change: Change,
-        caller: Caller,
-    ) -> Result<Option<ResponseHeader>, Error> {
+    async fn apply(&self, change: Change, caller: Caller) -> Result<Option<ResponseHeader>, Error> {
         let revision = self.context.sequencer.auth(change, caller).await?;
         Ok(Some(self.context.header(revision)))
     }

@@ -60,10 +60,7 @@ impl ClusterService {
         if is_member { Ok(()) } else { Err(ApiError::MemberNotFound.into()) }
     }
 
-    async fn list(
-        &self,
-        request: Request<MemberListRequest>,
-    ) -> Result<MemberListResponse, Error> {
+    async fn list(&self, request: Request<MemberListRequest>) -> Result<MemberListResponse, Error> {
         if request.get_ref().linearizable {
             // Answered only while the journal takes writes, which is while this member leads.
             self.context.sequencer.lease(LeaseId::NONE).await?;
