@@ -27,7 +27,7 @@ use super::{
     history::{self, Chunk, History},
     hub::{Delivery, Hub, Membership},
 };
-use crate::{Error, auth};
+use crate::{Error, auth, metrics::Watches};
 
 /// Tag and length around an event in a response, at most.
 const EVENT_FRAMING_BYTES: usize = 6;
@@ -39,6 +39,7 @@ pub(crate) struct SessionContext {
     /// A response larger than this is cut in fragments for watches that asked for it.
     pub(crate) fragment_bytes: usize,
     pub(crate) progress_interval: Duration,
+    pub(crate) metrics: Watches,
 }
 
 /// The state of one stream. Dropping it ends its watches.
@@ -131,6 +132,7 @@ impl Session {
             }
             Some(RequestUnion::ProgressRequest(_)) => {
                 self.is_progress_asked |= self.may_tell_progress();
+                self.ask_progress();
             }
             None => {}
         }
@@ -222,6 +224,7 @@ impl Session {
             is_fresh: false,
         };
         self.watches.insert(id, watch);
+        self.context.metrics.watches.inc();
         Ok(id)
     }
 
@@ -241,6 +244,7 @@ impl Session {
     fn remove(&mut self, id: WatchId) -> bool {
         let Some(watch) = self.watches.remove(&id) else { return false };
         self.membership.leave(id, &watch.class);
+        self.context.metrics.watches.dec();
         true
     }
 
@@ -326,6 +330,7 @@ impl Session {
             return;
         }
         watch.is_fresh = true;
+        self.context.metrics.events.inc_by(events.len() as u64);
         let whole = WatchResponse { events, ..response(id, revision) };
         let is_large = whole.encoded_len() >= self.context.fragment_bytes;
         if watch.is_fragmented && is_large {
@@ -361,6 +366,12 @@ impl Session {
 
     fn revision(&self) -> Revision {
         self.context.history.published.revision()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.context.metrics.watches.dec_by(self.watches.len().try_into().unwrap_or(i64::MAX));
     }
 }
 
