@@ -1,9 +1,11 @@
 //! Both sides, step by step, until the first difference.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::exceptions::{self, Exception};
@@ -27,6 +29,8 @@ pub struct Comparison {
     pub exceptions: &'static [Exception],
     /// How to run it again; printed with a difference.
     pub replay: String,
+    /// Where all steps up to a difference are written.
+    pub record: PathBuf,
 }
 
 /// What a run without a difference came to.
@@ -83,12 +87,18 @@ impl Run {
             Step::Settle => self.settle().await,
             step => self.ask(&step).await,
         };
-        outcome.map_err(|error| error.context(self.story()))
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(difference) => {
+                self.write_record()?;
+                Err(difference.context(self.story()))
+            }
+        }
     }
 
     async fn ask(&mut self, step: &Step) -> Result<()> {
         let (left, right) = tokio::join!(self.left.execute(step), self.right.execute(step));
-        let (left, right) = (left?, right?);
+        let (left, right) = (left.context("left")?, right.context("right")?);
         self.summary.errors += usize::from(left.get("error").is_some());
         if left != right {
             let reason = exceptions::reason(self.comparison.exceptions, step, &left, &right);
@@ -112,8 +122,8 @@ impl Run {
     async fn settle(&mut self) -> Result<()> {
         let revision = self.world.revision;
         let (left, right) = tokio::join!(self.left.settle(revision), self.right.settle(revision));
-        left?;
-        right?;
+        left.context("left")?;
+        right.context("right")?;
         wait_for("the watches of both stores to be told the same", SAME_WAIT, async || {
             let [left_main, left_stray] = self.left.logs().await?;
             let [right_main, right_stray] = self.right.logs().await?;
@@ -124,6 +134,13 @@ impl Run {
             })
         })
         .await
+    }
+
+    fn write_record(&self) -> Result<()> {
+        let lines = self.taken.iter().zip(1..).map(|(step, at)| format!("{at}: {step:?}\n"));
+        let record = &self.comparison.record;
+        fs::write(record, lines.collect::<String>())
+            .with_context(|| format!("write {}", record.display()))
     }
 
     fn story(&self) -> String {

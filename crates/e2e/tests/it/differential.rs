@@ -113,6 +113,7 @@ async fn check_seed(scene: &Scene, pair: &Pair, seed: u64, steps: usize) -> Resu
         steps,
         profile: pair.profile,
         exceptions: pair.exceptions,
+        record: scene.path().join(format!("steps-{seed}.txt")),
         replay: format!(
             "cargo test -p e2e --features peers -- --exact differential::{}",
             pair.test
