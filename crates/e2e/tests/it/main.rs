@@ -6,3 +6,5 @@ mod checkers;
 mod crashes;
 #[cfg(feature = "peers")]
 mod differential;
+#[cfg(feature = "peers")]
+mod kubernetes;
