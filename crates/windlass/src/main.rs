@@ -1,1 +1,24 @@
-fn main() {}
+//! The binary: command line, configuration and wiring. The only crate that reads arguments, the
+//! environment, configuration files and the wall clock, and the only one that prints.
+
+mod cli;
+mod client;
+mod commands;
+mod config;
+mod etcd_flags;
+mod lifecycle;
+mod logging;
+mod notify;
+mod report;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .expect("nothing before main installs a provider");
+    match commands::run(std::env::args_os().collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,193 @@
+//! What was typed. `store serve` speaks etcd's flags (`etcd_args`); everything else is clap's.
+
+pub(crate) mod etcd_args;
+pub(crate) mod etcd_help;
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  yes, done
+  1  no, or it failed
+  2  the command line or the configuration is wrong
+  3  nobody answers at the endpoint";
+
+/// Keeps the state of a cluster: etcd's API on one machine or many.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, after_help = EXIT_CODES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start what one machine can carry, with nothing configured
+    Up(UpArgs),
+    /// The store: etcd's API over a durable, ordered journal
+    #[command(subcommand, arg_required_else_help = true)]
+    Store(StoreCommand),
+    /// Measure, beside etcd and beside what the wire and the disk would allow
+    #[command(subcommand, arg_required_else_help = true)]
+    Bench(BenchCommand),
+    /// Print the version
+    Version(VersionArgs),
+    /// Print the completions for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Serve etcd's API; takes etcd's flags
+    #[command(disable_help_flag = true)]
+    Serve {
+        /// etcd's flags, with one or two dashes; `--help` explains them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+        flags: Vec<String>,
+    },
+    /// Explain a data folder, while no store uses it
+    Inspect(FolderArgs),
+    /// Check a snapshot, or a data folder while no store uses it; exit code 1 if it is damaged
+    Verify(VerifyArgs),
+    /// Show how a running store is doing
+    Status(StatusArgs),
+    /// Save a running store in one file, and make a data folder of such a file
+    #[command(subcommand, arg_required_else_help = true)]
+    Snapshot(SnapshotCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SnapshotCommand {
+    /// Save a running store, which goes on meanwhile
+    Save(SaveArgs),
+    /// Make a new data folder from a snapshot
+    Restore(RestoreArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Measure the store
+    Store(BenchStoreArgs),
+    /// Serve a ceiling: LISTEN OBJECTS [DATA_DIR]
+    #[command(hide = true)]
+    Ceiling { arguments: Vec<String> },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchStoreArgs {
+    /// Measure the store that runs at this address; without it, one is started for every row
+    #[arg(long, visible_alias = "endpoints", value_name = "IP:PORT")]
+    pub(crate) endpoint: Option<SocketAddr>,
+    /// Compare with the etcd that runs at this address
+    #[arg(long, value_name = "IP:PORT", conflicts_with = "etcd")]
+    pub(crate) against: Option<SocketAddr>,
+    /// Compare with this etcd program, started for every row
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) etcd: Option<PathBuf>,
+    /// Measure both ceilings too: servers that answer without being a store
+    #[arg(long)]
+    pub(crate) ceilings: bool,
+    /// Only rows of this name, or with this in their name; may be repeated
+    #[arg(long = "row", value_name = "NAME")]
+    pub(crate) rows: Vec<String>,
+    /// How often every row is measured; figures are medians
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// Small and short: shows that every row works, but the figures mean little
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where servers keep their data; on the disk that is meant [default: a folder for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// How to print the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    /// Folder of all data [default: $XDG_DATA_HOME/windlass, else ~/.local/share/windlass]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address of the store; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:2379")]
+    pub(crate) listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FolderArgs {
+    /// The folder that was given to the store as --data-dir
+    pub(crate) dir: PathBuf,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// A snapshot file, or the folder that was given to the store as --data-dir
+    pub(crate) path: PathBuf,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SaveArgs {
+    /// The file to write; one that exists is replaced once the new one is whole
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// The snapshot to read
+    pub(crate) file: PathBuf,
+    /// The folder to make; it must not exist yet, or be empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: PathBuf,
+}
+
+/// How to reach a running store.
+#[derive(Debug, Args)]
+pub(crate) struct ClientArgs {
+    /// Where the store serves clients
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:2379")]
+    pub(crate) endpoint: String,
+    /// PEM file of the authority that signed the certificate of the store
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// PEM file of the client certificate
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of its key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// How data is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Output {
+    #[default]
+    Table,
+    Json,
+}

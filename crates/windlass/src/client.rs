@@ -1,0 +1,121 @@
+//! Connects to a running store, for the commands that ask one something.
+
+use std::{path::PathBuf, time::Duration};
+
+use etcd_api::etcdserverpb::maintenance_client::MaintenanceClient;
+use tonic::{
+    Code, Status,
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
+};
+
+use crate::{
+    cli::ClientArgs,
+    report::{Exit, Failure},
+};
+
+/// A store on the other side of the world answers within this.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("`{endpoint}` is not an endpoint")]
+    Endpoint {
+        endpoint: String,
+        #[source]
+        source: tonic::transport::Error,
+    },
+    #[error("cannot read {}", path.display())]
+    ReadPem {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("--cert and --key must be given together")]
+    HalfIdentity,
+    #[error("the certificates cannot be used")]
+    Tls {
+        #[source]
+        source: tonic::transport::Error,
+    },
+    #[error("cannot connect to {endpoint}")]
+    Connect {
+        endpoint: String,
+        #[source]
+        source: tonic::transport::Error,
+    },
+}
+
+/// Opens a connection for maintenance.
+pub(crate) async fn maintenance(
+    arguments: &ClientArgs,
+) -> Result<MaintenanceClient<Channel>, Error> {
+    let channel = endpoint(arguments)?.connect().await;
+    let channel = channel
+        .map_err(|source| Error::Connect { endpoint: arguments.endpoint.clone(), source })?;
+    Ok(MaintenanceClient::new(channel))
+}
+
+/// Bare `host:port` is plain HTTP, as for etcdctl.
+fn endpoint(arguments: &ClientArgs) -> Result<Endpoint, Error> {
+    let text = match arguments.endpoint.contains("://") {
+        true => arguments.endpoint.clone(),
+        false => format!("http://{}", arguments.endpoint),
+    };
+    let is_secure = text.starts_with("https://");
+    let endpoint = Endpoint::from_shared(text)
+        .map_err(|source| Error::Endpoint { endpoint: arguments.endpoint.clone(), source })?
+        .connect_timeout(CONNECT_TIMEOUT);
+    if !is_secure {
+        return Ok(endpoint);
+    }
+    endpoint.tls_config(tls(arguments)?).map_err(|source| Error::Tls { source })
+}
+
+fn tls(arguments: &ClientArgs) -> Result<ClientTlsConfig, Error> {
+    let mut tls = ClientTlsConfig::new();
+    if let Some(path) = &arguments.cacert {
+        tls = tls.ca_certificate(Certificate::from_pem(read_pem(path)?));
+    }
+    match (&arguments.cert, &arguments.key) {
+        (Some(cert), Some(key)) => {
+            Ok(tls.identity(Identity::from_pem(read_pem(cert)?, read_pem(key)?)))
+        }
+        (None, None) => Ok(tls),
+        _ => Err(Error::HalfIdentity),
+    }
+}
+
+fn read_pem(path: &PathBuf) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|source| Error::ReadPem { path: path.clone(), source })
+}
+
+// === impl Error ===
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let (exit, hint) = match &error {
+            Error::Endpoint { .. } => (Exit::Usage, "write `http://127.0.0.1:2379`"),
+            Error::ReadPem { .. } | Error::Tls { .. } => {
+                (Exit::Usage, "check the files after --cacert, --cert and --key")
+            }
+            Error::HalfIdentity => (Exit::Usage, "give both, or neither"),
+            Error::Connect { .. } => {
+                (Exit::Unreachable, "is the store running there? `windlass up` starts one")
+            }
+        };
+        Self::new(exit, error).with_hint(hint)
+    }
+}
+
+/// What the store refused, as a failure of the command.
+pub(crate) fn refused(status: Status) -> Failure {
+    let (exit, hint) = match status.code() {
+        Code::Unavailable => (Exit::Unreachable, "try again once the store is up"),
+        Code::Unimplemented => (Exit::No, "the server at the endpoint does not know this request"),
+        Code::Unauthenticated | Code::PermissionDenied => {
+            (Exit::No, "authentication is on; give a client certificate of a user with role root")
+        }
+        _ => (Exit::No, "the log of the store says more"),
+    };
+    Failure::new(exit, anyhow::anyhow!("the store refused: {}", status.message())).with_hint(hint)
+}

@@ -1,0 +1,78 @@
+//! `windlass bench store`: measures a store, beside etcd and the ceilings if asked.
+
+use std::{
+    env,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use bench::{
+    ceiling::{self, Ceiling},
+    store::{self as table, Launch, Options, Place, Report, Role, Running, Scale, Subject},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::{BenchStoreArgs, Output},
+    report::{self, Exit, Failure, Outcome},
+};
+
+pub(crate) async fn run(arguments: BenchStoreArgs) -> Outcome {
+    let options = Options {
+        subjects: subjects(&arguments)?,
+        scale: if arguments.quick { Scale::quick() } else { Scale::full() },
+        rounds: arguments.rounds,
+        rows: arguments.rows,
+        scratch: arguments.scratch.unwrap_or_else(|| env::temp_dir().join("windlass-bench")),
+    };
+    let report = table::run(&options, &mut report::words).await.map_err(failed)?;
+    match arguments.output {
+        Output::Table => report::data(&report.to_string()),
+        Output::Json => report::data(&json(&report)?),
+    }
+}
+
+/// Serves a ceiling; how `bench store --ceilings` starts them.
+pub(crate) async fn run_ceiling(arguments: &[String]) -> Outcome {
+    let options = ceiling::Options::parse(arguments).map_err(failed)?;
+    let ceiling = Ceiling::bind(&options).await.map_err(failed)?;
+    ceiling.run(CancellationToken::new()).await.map_err(failed)
+}
+
+fn subjects(arguments: &BenchStoreArgs) -> Result<Vec<Subject>, Failure> {
+    let program = env::current_exe().map_err(|error| {
+        failed(anyhow::Error::new(error).context("cannot find the program that is running"))
+    })?;
+    let own = |role, words: [&str; 2]| Subject { role, place: launched(&program, &words) };
+    let mut subjects = vec![match arguments.endpoint {
+        Some(address) => Subject { role: Role::Windlass, place: running(address) },
+        None => own(Role::Windlass, ["store", "serve"]),
+    }];
+    if let Some(address) = arguments.against {
+        subjects.push(Subject { role: Role::Etcd, place: running(address) });
+    } else if let Some(etcd) = &arguments.etcd {
+        subjects.push(Subject { role: Role::Etcd, place: launched(etcd, &[]) });
+    }
+    if arguments.ceilings {
+        let ceilings = [Role::Ceiling, Role::DurableCeiling];
+        subjects.extend(ceilings.map(|role| own(role, ["bench", "ceiling"])));
+    }
+    Ok(subjects)
+}
+
+fn launched(program: &Path, words: &[&str]) -> Place {
+    let args = words.iter().map(|word| (*word).to_owned()).collect();
+    Place::Launched(Launch { program: PathBuf::from(program), args })
+}
+
+fn running(address: SocketAddr) -> Place {
+    Place::Running(Running { address, pid: None })
+}
+
+fn json(report: &Report) -> Result<String, Failure> {
+    serde_json::to_string_pretty(report).map_err(|error| failed(error.into()))
+}
+
+fn failed(error: anyhow::Error) -> Failure {
+    Failure::new(Exit::No, error).with_hint("`--quick` shows in seconds whether every row works")
+}

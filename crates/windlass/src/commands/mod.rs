@@ -1,0 +1,70 @@
+//! One file per command. Here only: which one was asked for.
+
+mod bench;
+mod completions;
+mod inspect;
+mod serve;
+mod snapshot;
+mod status;
+mod up;
+mod version;
+
+use std::{ffi::OsString, path::Path};
+
+use clap::Parser;
+
+use crate::{
+    cli::{BenchCommand, Cli, Command, SnapshotCommand, StoreCommand},
+    lifecycle,
+    report::{Exit, Failure, Outcome},
+};
+
+/// Under this name the binary is etcd.
+const ETCD: &str = "etcd";
+
+pub(crate) fn run(arguments: Vec<OsString>) -> Outcome {
+    let program = arguments.first().map(Path::new).and_then(Path::file_stem);
+    if program.is_some_and(|name| name == ETCD) {
+        return serve::run(&as_text(&arguments[1..])?);
+    }
+    match Cli::parse_from(arguments).command {
+        Command::Up(arguments) => up::run(arguments),
+        Command::Store(command) => run_store(command),
+        Command::Bench(BenchCommand::Store(arguments)) => {
+            lifecycle::block_on(bench::run(arguments))
+        }
+        Command::Bench(BenchCommand::Ceiling { arguments }) => {
+            lifecycle::block_on(bench::run_ceiling(&arguments))
+        }
+        Command::Version(arguments) => version::run(&arguments),
+        Command::Completions { shell } => completions::run(shell),
+    }
+}
+
+fn run_store(command: StoreCommand) -> Outcome {
+    match command {
+        StoreCommand::Serve { flags } => serve::run(&flags),
+        StoreCommand::Inspect(arguments) => inspect::run(&arguments),
+        StoreCommand::Verify(arguments) if arguments.path.is_dir() => {
+            inspect::run_verify(&arguments.path, arguments.output)
+        }
+        StoreCommand::Verify(arguments) => snapshot::run_verify(&arguments.path, arguments.output),
+        StoreCommand::Status(arguments) => lifecycle::block_on(status::run(&arguments)),
+        StoreCommand::Snapshot(SnapshotCommand::Save(arguments)) => {
+            lifecycle::block_on(snapshot::save(&arguments))
+        }
+        StoreCommand::Snapshot(SnapshotCommand::Restore(arguments)) => {
+            snapshot::restore(&arguments)
+        }
+    }
+}
+
+fn as_text(arguments: &[OsString]) -> Result<Vec<String>, Failure> {
+    let text = |argument: &OsString| {
+        argument.to_str().map(str::to_owned).ok_or_else(|| {
+            let error = anyhow::anyhow!("argument {} is not UTF-8", argument.display());
+            Failure::new(Exit::Usage, error).with_hint("write flags and their values in UTF-8")
+        })
+    };
+    arguments.iter().map(text).collect()
+}

@@ -1,0 +1,156 @@
+//! `windlass store snapshot save`, `restore` and the checking of snapshot files.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, Write},
+    path::{Path, PathBuf},
+};
+
+use etcd_api::etcdserverpb::SnapshotRequest;
+use journal::{EmbeddedJournal, Journal, embedded};
+use serde_json::json;
+use store::snapshot::{self, ReadError, Summary};
+
+use crate::{
+    cli::{Output, RestoreArgs, SaveArgs},
+    client,
+    report::{self, Exit, Failure, Outcome},
+};
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot {step} {}", path.display())]
+    File {
+        step: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} is not a good snapshot", path.display())]
+    Bad {
+        path: PathBuf,
+        #[source]
+        source: ReadError,
+    },
+    #[error("{} exists and is not empty", path.display())]
+    NotEmpty { path: PathBuf },
+    #[error("the new journal in {} cannot be written", path.display())]
+    Journal {
+        path: PathBuf,
+        #[source]
+        source: journal::Error,
+    },
+}
+
+/// Writes beside the target and renames, so that a file of that name is always a whole snapshot.
+pub(crate) async fn save(arguments: &SaveArgs) -> Outcome {
+    let partial = partial_path(&arguments.file);
+    receive(arguments, &partial).await?;
+    let summary = verify(&partial)?;
+    fs::rename(&partial, &arguments.file).map_err(|source| file("rename", &partial, source))?;
+    let (revision, bytes) = (summary.revision, summary.bytes);
+    report::words(&format!(
+        "saved revision {revision} in {} ({bytes} bytes)",
+        arguments.file.display()
+    ));
+    Ok(())
+}
+
+/// Makes a data folder from a snapshot.
+pub(crate) fn restore(arguments: &RestoreArgs) -> Outcome {
+    let dir = &arguments.data_dir;
+    check_is_free(dir)?;
+    // The digest stands at the end, so all of it is read before anything is written.
+    verify(&arguments.file)?;
+    let journal_error = |source| Error::Journal { path: dir.clone(), source };
+    let journal =
+        EmbeddedJournal::open(dir, embedded::Options::default()).map_err(journal_error)?;
+    let epoch = journal.claim().map_err(journal_error)?;
+    let reader = open(&arguments.file)?;
+    let summary = snapshot::restore(reader, &journal, epoch)
+        .map_err(|source| Error::Bad { path: arguments.file.clone(), source })?;
+    let (revision, dir) = (summary.revision, dir.display());
+    report::words(&format!("restored revision {revision} into {dir}"));
+    report::words(&format!("serve it with `windlass store serve --data-dir {dir}`"));
+    Ok(())
+}
+
+/// Answers whether a snapshot file is sound.
+pub(crate) fn run_verify(path: &Path, output: Output) -> Outcome {
+    let Summary { revision, compacted, changes, leases, bytes } = verify(path)?;
+    let path = path.display();
+    match output {
+        Output::Table => report::data(&format!(
+            "{path} is sound: revision {revision}, {changes} changes, {leases} leases, {bytes} bytes"
+        )),
+        Output::Json => report::data(
+            &json!({
+                "revision": revision,
+                "compacted": compacted,
+                "changes": changes,
+                "leases": leases,
+                "bytes": bytes,
+            })
+            .to_string(),
+        ),
+    }
+}
+
+async fn receive(arguments: &SaveArgs, path: &Path) -> Outcome {
+    let mut maintenance = client::maintenance(&arguments.client).await?;
+    let answer = maintenance.snapshot(SnapshotRequest {}).await.map_err(client::refused)?;
+    let mut chunks = answer.into_inner();
+    let mut target = File::create(path).map_err(|source| file("create", path, source))?;
+    while let Some(chunk) = chunks.message().await.map_err(client::refused)? {
+        target.write_all(&chunk.blob).map_err(|source| file("write", path, source))?;
+    }
+    target.sync_all().map_err(|source| file("sync", path, source))?;
+    Ok(())
+}
+
+fn verify(path: &Path) -> Result<Summary, Error> {
+    snapshot::verify(open(path)?).map_err(|source| Error::Bad { path: path.to_owned(), source })
+}
+
+fn open(path: &Path) -> Result<BufReader<File>, Error> {
+    File::open(path).map(BufReader::new).map_err(|source| file("open", path, source))
+}
+
+/// A restored store never mixes with what was there before.
+fn check_is_free(dir: &Path) -> Result<(), Error> {
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(file("list", dir, source)),
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(Error::NotEmpty { path: dir.to_owned() }),
+        },
+    }
+}
+
+fn partial_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+fn file(step: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File { step, path: path.to_owned(), source }
+}
+
+// === impl Error ===
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let hint = match &error {
+            Error::File { .. } => "check the path, and who may read and write it",
+            Error::Bad { source: ReadError::NotASnapshot, .. } => {
+                "a snapshot of etcd itself cannot be read here"
+            }
+            Error::Bad { .. } => "take the snapshot again",
+            Error::NotEmpty { .. } => "name a folder that does not exist yet",
+            Error::Journal { .. } => "remove the folder and restore again",
+        };
+        Self::new(Exit::No, error).with_hint(hint)
+    }
+}

@@ -1,0 +1,7 @@
+//! The binary as its users meet it: what it prints, and a store that is started, stopped and
+//! started again.
+
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
+mod output;
+mod process;

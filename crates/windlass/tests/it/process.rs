@@ -1,0 +1,173 @@
+//! A real process over a real folder.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, ChildStderr, Command, ExitStatus, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The last line of the welcome: from here on clients are served.
+const UP: &str = "Ctrl-C stops it";
+
+/// A running `windlass up`, killed if a test ends without stopping it.
+struct Running {
+    child: Child,
+    words: BufReader<ChildStderr>,
+    address: String,
+}
+
+// === impl Running ===
+
+impl Running {
+    fn start(data_dir: &Path) -> Self {
+        let mut child = up(data_dir, "127.0.0.1:0").spawn().unwrap();
+        let mut words = BufReader::new(child.stderr.take().unwrap());
+        let mut welcome = String::new();
+        while !welcome.contains(UP) {
+            assert_ne!(words.read_line(&mut welcome).unwrap(), 0, "ended early: {welcome}");
+        }
+        let endpoint = welcome.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+        let address = endpoint.unwrap().to_owned();
+        Self { child, words, address }
+    }
+
+    fn post(&self, path: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Signals, and returns how it ended and what it said after the welcome.
+    fn stop(mut self, signal: Signal) -> (ExitStatus, String) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let status = self.child.wait().unwrap();
+        let mut last_words = String::new();
+        self.words.read_to_string(&mut last_words).unwrap();
+        (status, last_words)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails if the process has ended, which is what is wanted.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn up(data_dir: &Path, listen: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.arg("up").arg("--data-dir").arg(data_dir).args(["--listen", listen]);
+    command.stderr(Stdio::piped());
+    command
+}
+
+fn windlass<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(arguments);
+    command
+}
+
+fn succeed(mut command: impl std::borrow::BorrowMut<Command>) {
+    let output = command.borrow_mut().output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {words}", output.status);
+}
+
+fn failure(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_second_start_finds_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in [Signal::INT, Signal::TERM] {
+        let running = Running::start(folder.path());
+        running.post("/v3/kv/put", r#"{"key":"YQ==","value":"Yg=="}"#);
+        let (status, last_words) = running.stop(signal);
+        assert!(status.success(), "{status}: {last_words}");
+        assert!(last_words.contains("everything is kept in"), "{last_words}");
+    }
+    let found = Running::start(folder.path()).post("/v3/kv/range", r#"{"key":"YQ=="}"#);
+    assert!(found.contains(r#""version":"2""#), "{found}");
+}
+
+#[test]
+fn a_snapshot_is_saved_verified_and_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, restored) = (folder.path().join("snapshot"), folder.path().join("restored"));
+    let running = Running::start(&folder.path().join("first"));
+    running.post("/v3/kv/put", r#"{"key":"YQ==","value":"Yg=="}"#);
+    succeed(windlass(["store", "status", "--endpoint", &running.address]));
+    let save = ["store", "snapshot", "save", "--endpoint", &running.address];
+    succeed(windlass(save).arg(&file));
+    drop(running);
+    succeed(windlass(["store", "verify"]).arg(&file));
+    let store = restored.join("store");
+    succeed(windlass(["store", "snapshot", "restore"]).arg(&file).arg("--data-dir").arg(&store));
+    succeed(windlass(["store", "verify"]).arg(&store));
+    let found = Running::start(&restored).post("/v3/kv/range", r#"{"key":"YQ=="}"#);
+    assert!(found.contains(r#""value":"Yg==""#), "{found}");
+}
+
+#[test]
+fn a_damaged_snapshot_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("snapshot");
+    std::fs::write(&file, "not a snapshot").unwrap();
+    let (code, words) = failure(windlass(["store", "verify"]).arg(&file));
+    assert_eq!(code, Some(1));
+    assert!(words.contains("is not a good snapshot"), "{words}");
+}
+
+#[test]
+fn nobody_at_the_endpoint_is_exit_code_3() {
+    // A port that was free a moment ago, and that nobody else is told of.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let (code, words) = failure(&mut windlass(["store", "status", "--endpoint", &address]));
+    assert_eq!(code, Some(3), "{words}");
+    assert_eq!(words.lines().count(), 2, "{words}");
+}
+
+#[test]
+fn a_folder_in_use_is_refused_in_two_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let _running = Running::start(folder.path());
+    let (code, words) = failure(&mut up(folder.path(), "127.0.0.1:0"));
+    assert_eq!(code, Some(1));
+    assert_eq!(words.lines().count(), 2, "{words}");
+    assert!(words.contains("is in use by another process\nhint: stop the process"), "{words}");
+}
+
+#[test]
+fn a_port_in_use_is_refused_in_two_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(&folder.path().join("first"));
+    let (code, words) = failure(&mut up(&folder.path().join("second"), &running.address));
+    assert_eq!(code, Some(1));
+    assert_eq!(words.lines().count(), 2, "{words}");
+    assert!(words.contains(&format!("{} is in use", running.address)), "{words}");
+}
+
+#[test]
+fn the_folder_of_an_etcd_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("store/member/wal")).unwrap();
+    let (code, words) = failure(&mut up(folder.path(), "127.0.0.1:0"));
+    assert_eq!(code, Some(1));
+    assert!(words.contains("holds the data of an etcd"), "{words}");
+    assert!(!folder.path().join("store/LOCK").exists());
+}
