@@ -3,10 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use etcd_api::etcdserverpb::maintenance_client::MaintenanceClient;
-use tonic::{
-    Code, Status,
-    transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
-};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use crate::{
     cli::ClientArgs,
@@ -99,23 +96,18 @@ impl From<Error> for Failure {
                 (Exit::Usage, "check the files after --cacert, --cert and --key")
             }
             Error::HalfIdentity => (Exit::Usage, "give both, or neither"),
-            Error::Connect { .. } => {
-                (Exit::Unreachable, "is the store running there? `windlass up` starts one")
-            }
+            Error::Connect { .. } => (
+                Exit::Unreachable,
+                "is a store running there, and does --cacert know who signed its certificate?",
+            ),
         };
         Self::new(exit, error).with_hint(hint)
     }
 }
 
-/// What the store refused, as a failure of the command.
-pub(crate) fn refused(status: Status) -> Failure {
-    let (exit, hint) = match status.code() {
-        Code::Unavailable => (Exit::Unreachable, "try again once the store is up"),
-        Code::Unimplemented => (Exit::No, "the server at the endpoint does not know this request"),
-        Code::Unauthenticated | Code::PermissionDenied => {
-            (Exit::No, "authentication is on; give a client certificate of a user with role root")
-        }
-        _ => (Exit::No, "the log of the store says more"),
-    };
-    Failure::new(exit, anyhow::anyhow!("the store refused: {}", status.message())).with_hint(hint)
+/// What the store refused, as a failure of the command. Why it did is for a person to read: the
+/// binary knows endpoints, not gRPC's codes.
+pub(crate) fn refused(refusal: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    let error = anyhow::Error::new(refusal).context("the store refused");
+    Failure::new(Exit::No, error).with_hint("the log of the store says more")
 }
