@@ -11,6 +11,7 @@
 //! ```
 
 mod connection;
+mod counted;
 mod dispatch;
 mod endpoints;
 mod gateway;

@@ -30,6 +30,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     Error, alarm,
     auth::{self, Caller},
+    metrics::Proposals,
 };
 
 /// Commands that wait for the sequencer. Full means that the journal is slower than the clients;
@@ -40,13 +41,14 @@ pub(crate) const COMMANDS_MAX: usize = 4096;
 #[derive(Clone)]
 pub(crate) struct Sequencer {
     commands: mpsc::Sender<Command>,
+    proposals: Proposals,
 }
 
 // === impl Sequencer ===
 
 impl Sequencer {
-    pub(crate) fn new(commands: mpsc::Sender<Command>) -> Self {
-        Self { commands }
+    pub(crate) fn new(commands: mpsc::Sender<Command>, proposals: Proposals) -> Self {
+        Self { commands, proposals }
     }
 
     pub(crate) async fn put(
@@ -137,11 +139,15 @@ impl Sequencer {
         command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
+        let proposal = self.proposals.begin();
         if self.commands.send(command(reply)).await.is_err() {
             return Err(Error::Stopped);
         }
         match answer.await {
-            Ok(answer) => answer,
+            Ok(answer) => {
+                proposal.answered();
+                answer
+            }
             Err(_) => Err(Error::Stopped),
         }
     }

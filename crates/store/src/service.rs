@@ -31,7 +31,7 @@ use crate::{
     lease::Deadlines,
     lifecycle::{self, Flow, StopError, Threads},
     load::{self, LoadError, Opened},
-    metrics::Metrics,
+    metrics::{Metrics, ProcessMetrics, StateMetrics},
     options::Address,
     probes::StoreProbes,
     published::Published,
@@ -147,10 +147,11 @@ fn assemble(
     let (hub, feed, hub_thread) = watch::hub(published.revision(), kept.clone());
     let history =
         History { journal: journal.clone(), published: published.clone(), kept: kept.clone() };
+    let metrics = Metrics::new(registry);
     let context = Arc::new(Context {
         identity,
         journal: journal.clone(),
-        sequencer: Sequencer::new(commands.clone()),
+        sequencer: Sequencer::new(commands.clone(), metrics.proposals.clone()),
         published: published.clone(),
         kept: kept.clone(),
         deadlines: Mutex::new(deadlines(&state.keyspace)),
@@ -162,9 +163,10 @@ fn assemble(
             history,
             fragment_bytes: options.limits.request_bytes_max,
             progress_interval: options.watch_progress_interval,
+            metrics: metrics.watches.clone(),
         }),
         departures: Departures::default(),
-        metrics: Metrics::new(registry),
+        metrics: metrics.clone(),
         options,
         clock,
     });
@@ -186,6 +188,7 @@ fn assemble(
             durable,
             commands: commands.clone(),
             audience,
+            appends: metrics.appends,
         },
         hub: hub_thread,
         housekeeping: Housekeeping::new(journal, epoch, published, superseded_queue, commands),
@@ -206,9 +209,13 @@ fn deadlines(keyspace: &mvcc::Keyspace) -> Deadlines {
 fn on_effect(context: &Context, effect: Effect) {
     match effect {
         Effect::LeaseGranted { id, ttl_s } => {
+            context.metrics.lease_granted();
             context.deadlines.lock().grant(id, ttl_s, Instant::now());
         }
-        Effect::LeaseRevoked { id } => context.deadlines.lock().revoke(id),
+        Effect::LeaseRevoked { id } => {
+            context.metrics.lease_revoked();
+            context.deadlines.lock().revoke(id);
+        }
         Effect::Alarms(alarms) => context.alarms.store(Arc::new(alarms)),
         Effect::Auth(state) => context.gate.publish(state),
         Effect::Snapshot(reply) => {
@@ -220,9 +227,12 @@ fn on_effect(context: &Context, effect: Effect) {
     }
 }
 
-fn content(context: &Arc<Context>, registry: Registry) -> Content {
+fn content(context: &Arc<Context>, mut registry: Registry) -> Content {
+    registry.register_collector(Box::new(StateMetrics { context: context.clone() }));
+    registry.register_collector(Box::new(ProcessMetrics { started: (context.clock)() }));
     let bytes_max = context.options.limits.request_bytes_max + http::MESSAGE_OVERHEAD_BYTES;
     let services = GrpcServices::default()
+        .counted_by(context.metrics.grpc.clone())
         .with(
             KvServer::new(KvService::new(context.clone()))
                 .max_decoding_message_size(bytes_max)

@@ -11,6 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
+use super::counted::Metered;
 use super::dispatch::Dispatch;
 use super::lifecycle::{Stop, Streams};
 use super::listen::{self, Stream};
@@ -45,7 +46,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 4 * 1024 * 1024;
 /// once is no attacker, so this is above the default.
 const RESET_STREAMS_MAX: usize = 1024;
 
-type Wire = TokioIo<Prefixed<Either<Stream, TlsStream<Stream>>>>;
+type Wire = TokioIo<Metered<Prefixed<Either<Stream, TlsStream<Stream>>>>>;
 
 /// How connections are served.
 #[derive(Clone)]
@@ -139,7 +140,8 @@ impl Context {
             }
         };
         let dispatch = self.dispatch.with_identity(identity);
-        Ok(Ready { wire: TokioIo::new(wire), dispatch, is_http2 })
+        let metrics = dispatch.metrics().filter(|_| is_http2).cloned();
+        Ok(Ready { wire: TokioIo::new(Metered::new(wire, metrics)), dispatch, is_http2 })
     }
 
     async fn serve_http1(self, ready: Ready) -> Result<(), Error> {

@@ -12,6 +12,7 @@ use tonic::body::Body;
 use super::pages::Pages;
 use super::services::{GrpcReply, GrpcServices};
 use crate::auth::PeerIdentity;
+use crate::metrics::grpc::GrpcMetrics;
 
 const GRPC: &[u8] = b"application/grpc";
 
@@ -30,6 +31,11 @@ pub(super) struct Dispatch {
 impl Dispatch {
     pub(super) fn new(services: Option<GrpcServices>, pages: Arc<Pages>) -> Self {
         Self { services, pages, identity: None }
+    }
+
+    /// Where a connection's bytes are counted, if it may carry gRPC.
+    pub(super) fn metrics(&self) -> Option<&GrpcMetrics> {
+        self.services.as_ref().map(GrpcServices::metrics)
     }
 
     pub(super) fn with_identity(&self, identity: Option<PeerIdentity>) -> Self {

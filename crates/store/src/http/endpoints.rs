@@ -12,12 +12,13 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tonic::body::Body;
 
+use crate::metrics::classic;
+
 use super::pages::{error_text, full, json, text};
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
 const OPEN_METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-/// Scrapers that know only the older format read the same text: what is new in it are comments.
 const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
@@ -85,8 +86,10 @@ pub(super) fn metrics(registry: &Registry, headers: &HeaderMap) -> Response<Body
     encode(&mut rendered, registry).expect("writing to a string cannot fail");
     let wants_open = (headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()))
         .is_some_and(|accept| accept.contains(OPEN_METRICS));
-    let kind = if wants_open { OPEN_METRICS_TYPE } else { METRICS_TYPE };
-    full(StatusCode::OK, kind, rendered.into())
+    if wants_open {
+        return full(StatusCode::OK, OPEN_METRICS_TYPE, rendered.into());
+    }
+    full(StatusCode::OK, METRICS_TYPE, classic::from_open_metrics(&rendered).into())
 }
 
 // === impl Question ===

@@ -15,6 +15,9 @@ use tonic::codegen::{BoxFuture, Service};
 use tonic::server::NamedService;
 use tonic::{Code, Status};
 
+use super::counted;
+use crate::metrics::grpc::{Call, GrpcMetrics};
+
 /// How tonic words its refusal of a message above the limit.
 const OVERSIZED: &str = "Error, decoded message length too large: found ";
 
@@ -22,10 +25,15 @@ const OVERSIZED: &str = "Error, decoded message length too large: found ";
 #[derive(Clone, Default)]
 pub struct GrpcServices {
     services: Arc<[Named]>,
+    metrics: GrpcMetrics,
 }
 
 /// The answer to one gRPC request, on its way.
-pub struct GrpcReply(BoxFuture<Response<Body>, Infallible>);
+pub struct GrpcReply {
+    answer: BoxFuture<Response<Body>, Infallible>,
+    /// Absent for what nobody counts, and once the call was counted.
+    call: Option<Call>,
+}
 
 #[derive(Clone)]
 struct Named {
@@ -74,15 +82,32 @@ impl GrpcServices {
             + 'static,
     {
         let added = Named { name: S::NAME, service: Arc::new(service) };
-        Self { services: self.services.iter().cloned().chain([added]).collect() }
+        Self { services: self.services.iter().cloned().chain([added]).collect(), ..self }
+    }
+
+    /// Counts calls there.
+    #[must_use]
+    pub(crate) fn counted_by(self, metrics: GrpcMetrics) -> Self {
+        Self { metrics, ..self }
+    }
+
+    pub(super) fn metrics(&self) -> &GrpcMetrics {
+        &self.metrics
     }
 
     /// Answers `/<service>/<method>`.
     pub fn answer(&self, request: Request<Body>) -> GrpcReply {
-        let name = service_name(request.uri().path());
+        let path = request.uri().path();
+        let name = service_name(path);
         match self.services.iter().find(|service| service.name == name) {
-            Some(found) => GrpcReply(found.service.answer(request)),
-            None => GrpcReply(Box::pin(std::future::ready(Ok(unknown(name))))),
+            Some(found) => {
+                let call = self.metrics.started(path);
+                GrpcReply { answer: found.service.answer(request), call }
+            }
+            None => {
+                let answer = Box::pin(std::future::ready(Ok(unknown(name))));
+                GrpcReply { answer, call: None }
+            }
         }
     }
 }
@@ -108,8 +133,12 @@ impl Future for GrpcReply {
     type Output = Result<Response<Body>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Ok(response) = ready!(self.0.as_mut().poll(context));
-        Poll::Ready(Ok(with_etcds_refusal(response)))
+        let Ok(response) = ready!(self.answer.as_mut().poll(context));
+        let response = with_etcds_refusal(response);
+        Poll::Ready(Ok(match self.call.take() {
+            Some(call) => counted::count_end(call, response),
+            None => response,
+        }))
     }
 }
 

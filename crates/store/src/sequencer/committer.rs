@@ -4,7 +4,8 @@ use std::sync::{Arc, mpsc as std_mpsc};
 
 use journal::{AppendError, Epoch, Journal};
 use mvcc::Position;
-use tokio::sync::mpsc;
+use prometheus_client::metrics::histogram::Histogram;
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{ChangeEvent, Command, CommittedBatch, Effect, Previous, batch::Batch};
 use crate::{published::Published, values::KeptValues};
@@ -27,6 +28,8 @@ pub(crate) struct Committer {
     /// Wakes the writer, which may have a batch waiting.
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) audience: Audience,
+    /// How long each batch took.
+    pub(crate) appends: Histogram,
 }
 
 /// Why the committer ended early. No write is accepted after it: what could not be made durable
@@ -69,7 +72,10 @@ impl Committer {
         if batch.journal.records.is_empty() && batch.journal.meta.is_empty() {
             return Ok(());
         }
-        match self.journal.append(self.epoch, &batch.journal) {
+        let started = Instant::now();
+        let appended = self.journal.append(self.epoch, &batch.journal);
+        self.appends.observe(started.elapsed().as_secs_f64());
+        match appended {
             Ok(()) => Ok(()),
             Err(AppendError::Unknown { .. }) => match self.journal.holds(batch.journal.id) {
                 Ok(true) => Ok(()),

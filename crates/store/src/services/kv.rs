@@ -72,6 +72,7 @@ impl KvService {
             |access| access.range(&request.key, &request.range_end),
             |view| view.range(request, &*self.context.kept),
         )?;
+        self.context.metrics.on_range();
         self.context.complete(&mut response.header);
         Ok(response)
     }
@@ -81,6 +82,7 @@ impl KvService {
         self.check_size(&request)?;
         self.context.check_room(quota::put_cost(&request)).await?;
         let mut response = self.context.sequencer.put(request, caller).await?;
+        self.context.metrics.on_put();
         self.context.complete(&mut response.header);
         Ok(response)
     }
@@ -93,6 +95,7 @@ impl KvService {
         check::delete_range(&request).map_err(Error::Request)?;
         self.check_size(&request)?;
         let mut response = self.context.sequencer.delete_range(request, caller).await?;
+        self.context.metrics.on_delete();
         self.context.complete(&mut response.header);
         Ok(response)
     }
@@ -117,6 +120,7 @@ impl KvService {
             }
             self.context.sequencer.txn(request, caller).await?
         };
+        self.context.metrics.on_txn(&response);
         self.context.complete(&mut response.header);
         Ok(response)
     }

@@ -119,6 +119,9 @@ impl LeaseService {
             auth.access(caller).lease_write(&content.keys).map_err(Error::Auth)?;
         }
         let kept = context.deadlines.lock().keep_alive(id, Instant::now());
+        if kept.is_some() {
+            context.metrics.lease_renewed();
+        }
         let ttl = kept.map_or(0, |ttl| ttl.as_secs().cast_signed());
         Ok(LeaseKeepAliveResponse { header, id: id.0, ttl })
     }

@@ -95,7 +95,8 @@ impl Line {
         RangeRequest { sort_order: SortOrder::Ascend.into(), ..self.by_creation() }
     }
 
-    /// The last that came before `created`.
+    /// The last that came before `created`, which is above 1 as all that is written: 0 would mean no
+    /// limit.
     fn last_before(&self, created: Revision) -> Result<RangeResponse, Error> {
         self.agent.range(&RangeRequest {
             sort_order: SortOrder::Descend.into(),
@@ -120,14 +121,12 @@ impl Line {
 impl Place {
     /// Waits until everyone who came before is gone.
     pub(super) async fn wait_for_turn(&self) -> Result<(), Error> {
-        // Nobody is before the first revision, and 0 would mean no limit.
-        while self.created.0 > 1 {
+        loop {
             let mut before = self.line.last_before(self.created)?;
-            let Some(kv) = before.kvs.pop() else { break };
+            let Some(kv) = before.kvs.pop() else { return Ok(()) };
             let from = Revision(before.header.unwrap_or_default().revision);
             self.deletion(kv.key_bytes(), from).await?;
         }
-        Ok(())
     }
 
     /// What stands at this place now; nothing if its lease has ended.

@@ -8,8 +8,8 @@ use etcd_api::etcdserverpb::{
 use crate::harness::{CLIENT_URL, Clients, NAME, PEER_URL, Store, refusal};
 
 async fn own_id(clients: &mut Clients) -> u64 {
-    let list = clients.cluster.member_list(MemberListRequest::default()).await.unwrap();
-    list.into_inner().members[0].id
+    let list = clients.cluster.member_list(MemberListRequest::default()).await;
+    list.expect("anybody may ask").into_inner().members[0].id
 }
 
 fn add(url: &str) -> MemberAddRequest {

@@ -22,20 +22,22 @@ fn who() -> LeaderRequest {
 }
 
 async fn grant(clients: &mut Clients, id: i64) {
-    clients.lease.lease_grant(LeaseGrantRequest { ttl: 600, id }).await.unwrap();
+    let request = LeaseGrantRequest { ttl: 600, id };
+    clients.lease.lease_grant(request).await.expect("the id is free");
 }
 
 /// Elects `lease` without competition.
 async fn elect(clients: &mut Clients, lease: i64, value: &'static str) -> LeaderKey {
     grant(clients, lease).await;
-    let won = clients.election.campaign(campaign(lease, value)).await.unwrap();
-    won.into_inner().leader.unwrap()
+    let won = clients.election.campaign(campaign(lease, value)).await.expect("nobody else stands");
+    won.into_inner().leader.expect("a leader has a key")
 }
 
 async fn next(stream: &mut Streaming<LeaderResponse>) -> (String, i64) {
-    let told = soon(stream.message()).await.unwrap().unwrap();
-    let kv = told.kv.unwrap();
-    (String::from_utf8(kv.value().to_vec()).unwrap(), told.header.unwrap().revision)
+    let told = soon(stream.message()).await.expect("it goes on").expect("it goes on");
+    let kv = told.kv.expect("a leader has a key");
+    let value = String::from_utf8_lossy(kv.value()).into_owned();
+    (value, told.header.expect("all answers have one").revision)
 }
 
 /// Begins a campaign and waits until it stands in line.

@@ -19,12 +19,13 @@ fn lock(lease: i64) -> LockRequest {
 }
 
 async fn grant(clients: &mut Clients, id: i64) {
-    clients.lease.lease_grant(LeaseGrantRequest { ttl: 600, id }).await.unwrap();
+    let request = LeaseGrantRequest { ttl: 600, id };
+    clients.lease.lease_grant(request).await.expect("the id is free");
 }
 
 async fn hold(clients: &mut Clients, lease: i64) {
     grant(clients, lease).await;
-    clients.lock.lock(lock(lease)).await.unwrap();
+    clients.lock.lock(lock(lease)).await.expect("the lock is free");
 }
 
 /// Asks for the lock and waits until the caller stands in line for it.

@@ -178,7 +178,6 @@ async fn a_metrics_listener_serves_nothing_else() {
             200 OK
             content-type: text/plain; version=0.0.4; charset=utf-8
 
-            # EOF
         "#]],
     )
     .await;
