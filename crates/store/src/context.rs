@@ -35,7 +35,7 @@ pub(crate) struct Context {
     pub(crate) deadlines: Mutex<Deadlines>,
     pub(crate) alarms: ArcSwap<Alarms>,
     pub(crate) gate: Gate,
-    pub(crate) quota: Quota,
+    pub(crate) quota: Arc<Quota>,
     pub(crate) watch: Arc<SessionContext>,
     pub(crate) departures: Departures,
     pub(crate) metrics: Metrics,
@@ -93,7 +93,7 @@ impl Context {
         if self.alarms.load().is_out_of_space() {
             return Err(ApiError::NoSpace.into());
         }
-        if self.quota.has_room(&*self.journal, cost_bytes).map_err(Error::Journal)? {
+        if self.quota.has_room(cost_bytes) {
             return Ok(());
         }
         self.sequencer.alarm(crate::alarm::Change::Raise(self.no_space_alarm())).await?;

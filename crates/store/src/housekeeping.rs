@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::{
     Error,
     published::Published,
+    quota::Quota,
     sequencer::{Command, Compacted},
 };
 
@@ -37,14 +38,15 @@ pub(crate) struct Superseded {
 }
 
 pub(crate) struct Housekeeping {
-    journal: Arc<dyn Journal>,
-    epoch: Epoch,
-    published: Arc<Published>,
-    superseded: Receiver<Superseded>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) epoch: Epoch,
+    pub(crate) published: Arc<Published>,
+    pub(crate) quota: Arc<Quota>,
+    pub(crate) superseded: Receiver<Superseded>,
     /// Wakes the writer, whose sweep may be waiting for room.
-    commands: mpsc::Sender<Command>,
-    /// In order of compaction.
-    waiting: VecDeque<Superseded>,
+    pub(crate) commands: mpsc::Sender<Command>,
+    /// What waits for readers to go, in order of compaction.
+    pub(crate) waiting: VecDeque<Superseded>,
 }
 
 /// Why housekeeping ended early. The store stops with it: a journal that cannot be kept in order
@@ -56,6 +58,11 @@ pub enum HousekeepingError {
         #[source]
         source: AppendError,
     },
+    #[error("the journal's size could not be learned")]
+    Size {
+        #[source]
+        source: journal::Error,
+    },
     #[error("the journal could not be kept in order")]
     Maintain {
         #[source]
@@ -66,16 +73,6 @@ pub enum HousekeepingError {
 // === impl Housekeeping ===
 
 impl Housekeeping {
-    pub(crate) fn new(
-        journal: Arc<dyn Journal>,
-        epoch: Epoch,
-        published: Arc<Published>,
-        superseded: Receiver<Superseded>,
-        commands: mpsc::Sender<Command>,
-    ) -> Self {
-        Self { journal, epoch, published, superseded, commands, waiting: VecDeque::new() }
-    }
-
     /// Works until the writer is gone.
     pub(crate) fn run(mut self) -> Result<(), HousekeepingError> {
         let mut wait = LOOK_INTERVAL;
@@ -88,6 +85,8 @@ impl Housekeeping {
             self.forget()?;
             let has_more =
                 self.journal.maintain().map_err(|source| HousekeepingError::Maintain { source })?;
+            let size = self.journal.size().map_err(|source| HousekeepingError::Size { source })?;
+            self.quota.note(size);
             wait = if has_more { Duration::ZERO } else { LOOK_INTERVAL };
         }
     }

@@ -36,7 +36,9 @@ mod values;
 mod watch;
 
 pub(crate) use error::Error;
+pub use housekeeping::HousekeepingError;
 pub use lifecycle::StopError;
 pub use load::LoadError;
 pub use options::{Address, AuthToken, AutoCompaction, JwtOptions, Limits, Listener, Options, Tls};
+pub use sequencer::CommitError;
 pub use service::{Service, StartError};

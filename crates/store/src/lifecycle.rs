@@ -47,7 +47,7 @@ pub enum StopError {
     #[error("clients can no longer be served")]
     Edge {
         #[source]
-        source: EdgeError,
+        source: Box<EdgeError>,
     },
     #[error("the thread `{name}` panicked")]
     Panicked { name: &'static str },
@@ -180,5 +180,5 @@ pub(crate) async fn serve(
             return Err(StopError::Panicked { name: "timed work" });
         }
     }
-    served.map_err(|source| StopError::Edge { source })
+    served.map_err(|source| StopError::Edge { source: Box::new(source) })
 }

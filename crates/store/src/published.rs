@@ -40,10 +40,6 @@ impl Published {
         self.current.load().view.revision()
     }
 
-    pub(crate) fn compacted(&self) -> Revision {
-        self.current.load().view.compacted()
-    }
-
     /// Makes `view` what readers see. Called by one thread, in order.
     pub(crate) fn store(&self, view: View) {
         let before = self.current.load();

@@ -1,7 +1,9 @@
 //! How much room writes may take.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use etcd_api::etcdserverpb::{PutRequest, TxnRequest, request_op::Request};
-use journal::Journal;
+use journal::Size;
 
 /// What a put is taken to cost besides its key and value.
 const PUT_OVERHEAD_BYTES: usize = 256;
@@ -9,29 +11,29 @@ const PUT_OVERHEAD_BYTES: usize = 256;
 /// What a lease is taken to cost.
 pub(crate) const LEASE_BYTES: usize = 64;
 
-/// The bound on what the journal may take.
+/// The bound on what the journal may take, and what it takes. Asking costs nothing, so what it
+/// takes is as old as the last look of housekeeping.
 #[derive(Debug)]
 pub(crate) struct Quota {
     /// 0 means no bound.
     limit_bytes: u64,
+    used_bytes: AtomicU64,
 }
 
 // === impl Quota ===
 
 impl Quota {
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes }
+        Self { limit_bytes, used_bytes: AtomicU64::new(0) }
     }
 
-    pub(crate) fn has_room(
-        &self,
-        journal: &dyn Journal,
-        cost_bytes: usize,
-    ) -> Result<bool, journal::Error> {
-        if self.limit_bytes == 0 {
-            return Ok(true);
-        }
-        Ok(journal.size()?.total_bytes + cost_bytes as u64 <= self.limit_bytes)
+    pub(crate) fn note(&self, size: Size) {
+        self.used_bytes.store(size.total_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_room(&self, cost_bytes: usize) -> bool {
+        let used_bytes = self.used_bytes.load(Ordering::Relaxed);
+        self.limit_bytes == 0 || used_bytes + cost_bytes as u64 <= self.limit_bytes
     }
 }
 

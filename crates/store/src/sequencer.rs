@@ -21,6 +21,7 @@ pub use committer::CommitError;
 pub(crate) use committer::{Audience, Committer};
 pub(crate) use writer::{Channels, Loaded, Writer};
 
+use bytes::Bytes;
 use etcd_api::etcdserverpb::{
     DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
 };
@@ -99,6 +100,11 @@ impl Sequencer {
 
     pub(crate) async fn lease(&self, id: LeaseId) -> Result<Option<LeaseContent>, Error> {
         self.ask(|reply| Command::Lease { id, reply }).await
+    }
+
+    /// The keys of all leases.
+    pub(crate) async fn leased_keys(&self) -> Result<Vec<Bytes>, Error> {
+        self.ask(|reply| Command::LeasedKeys { reply }).await
     }
 
     pub(crate) async fn alarm(&self, change: alarm::Change) -> Result<Vec<alarm::Alarm>, Error> {

@@ -1,6 +1,7 @@
 //! One store: opened, served, stopped.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, mpsc as std_mpsc},
     time::SystemTime,
 };
@@ -157,7 +158,7 @@ fn assemble(
         deadlines: Mutex::new(deadlines(&state.keyspace)),
         alarms: ArcSwap::from_pointee(state.alarms.clone()),
         gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(state.auth.clone()))?,
-        quota: Quota::new(options.limits.quota_bytes),
+        quota: Arc::new(Quota::new(options.limits.quota_bytes)),
         watch: Arc::new(SessionContext {
             hub,
             history,
@@ -191,7 +192,15 @@ fn assemble(
             appends: metrics.appends,
         },
         hub: hub_thread,
-        housekeeping: Housekeeping::new(journal, epoch, published, superseded_queue, commands),
+        housekeeping: Housekeeping {
+            journal,
+            epoch,
+            published,
+            quota: context.quota.clone(),
+            superseded: superseded_queue,
+            commands,
+            waiting: VecDeque::new(),
+        },
     };
     Ok((context, flow))
 }

@@ -55,6 +55,9 @@ pub(crate) enum Command {
         id: LeaseId,
         reply: Reply<Option<LeaseContent>>,
     },
+    LeasedKeys {
+        reply: Reply<Vec<Bytes>>,
+    },
     Alarm {
         change: alarm::Change,
         reply: Reply<Vec<alarm::Alarm>>,
@@ -86,8 +89,7 @@ pub(crate) struct SnapshotPoint {
     pub(crate) meta: Vec<(Bytes, Bytes)>,
 }
 
-/// A lease as the keyspace knows it.
+/// What hangs on a lease.
 pub(crate) struct LeaseContent {
-    pub(crate) ttl_s: i64,
     pub(crate) keys: Vec<Bytes>,
 }

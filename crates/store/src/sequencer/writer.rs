@@ -240,10 +240,15 @@ impl Writer {
             }
             Command::Lease { id, reply } => {
                 let content = self.state.keyspace.leases().get(id).map(|lease| LeaseContent {
-                    ttl_s: lease.ttl_s,
                     keys: lease.keys().map(Bytes::copy_from_slice).collect(),
                 });
                 self.answer(reply, Ok(content));
+            }
+            Command::LeasedKeys { reply } => {
+                let leases = self.state.keyspace.leases().iter();
+                let keys = leases.flat_map(|(_, lease)| lease.keys());
+                let keys = keys.map(Bytes::copy_from_slice).collect();
+                self.answer(reply, Ok(keys));
             }
             Command::Alarm { change, reply } => {
                 let alarms = self.alarm(change);

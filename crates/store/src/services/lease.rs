@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::{
     Error,
-    auth::Caller,
+    auth::{self, Access, Caller},
     context::Context,
     lease::{TTL_MAX_S, TTL_MIN_S},
     quota,
@@ -38,6 +38,14 @@ impl LeaseService {
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
         self.context.check_healthy()?;
         self.context.caller(request.metadata().as_ref(), request.extensions())
+    }
+
+    fn permit(
+        &self,
+        caller: &Caller,
+        check: impl FnOnce(Access<'_>) -> Result<(), auth::Error>,
+    ) -> Result<(), Error> {
+        check(self.context.gate.state().access(caller)).map_err(Error::Auth)
     }
 
     pub(super) async fn grant(
@@ -73,6 +81,7 @@ impl LeaseService {
         request: Request<LeaseTimeToLiveRequest>,
     ) -> Result<LeaseTimeToLiveResponse, Error> {
         let caller = self.caller(&request)?;
+        self.permit(&caller, |access| access.identified())?;
         let LeaseTimeToLiveRequest { id, keys: wants_keys } = request.into_inner();
         let content = self.context.sequencer.lease(LeaseId(id)).await?;
         let remaining = self.context.deadlines.lock().remaining(LeaseId(id), Instant::now());
@@ -80,8 +89,10 @@ impl LeaseService {
         let (Some(content), Some(remaining)) = (content, remaining) else {
             return Ok(LeaseTimeToLiveResponse { header, id, ttl: -1, ..Default::default() });
         };
-        let auth = self.context.gate.state();
-        auth.access(&caller).lease_read(&content.keys).map_err(Error::Auth)?;
+        if wants_keys {
+            self.permit(&caller, |access| access.lease_read(&content.keys))?;
+            self.permit(&caller, |access| access.unchanged())?;
+        }
         Ok(LeaseTimeToLiveResponse {
             header,
             id,
@@ -96,7 +107,11 @@ impl LeaseService {
         request: Request<LeaseLeasesRequest>,
     ) -> Result<LeaseLeasesResponse, Error> {
         let caller = self.caller(&request)?;
-        self.context.gate.state().access(&caller).identified().map_err(Error::Auth)?;
+        if self.context.gate.state().is_enabled() {
+            // Whoever lists leases learns which keys have one.
+            let keys = self.context.sequencer.leased_keys().await?;
+            self.permit(&caller, |access| access.lease_read(&keys))?;
+        }
         let leases = self.context.deadlines.lock().by_end();
         Ok(LeaseLeasesResponse {
             header: Some(self.context.header(self.context.published.revision())),
@@ -113,10 +128,10 @@ impl LeaseService {
     ) -> Result<LeaseKeepAliveResponse, Error> {
         let header = Some(context.header(context.published.revision()));
         let auth = context.gate.state();
-        if auth.is_enabled()
-            && let Some(content) = context.sequencer.lease(id).await?
-        {
-            auth.access(caller).lease_write(&content.keys).map_err(Error::Auth)?;
+        if auth.is_enabled() {
+            let content = context.sequencer.lease(id).await?;
+            let keys = content.map(|content| content.keys).unwrap_or_default();
+            auth.access(caller).lease_write(&keys).map_err(Error::Auth)?;
         }
         let kept = context.deadlines.lock().keep_alive(id, Instant::now());
         if kept.is_some() {

@@ -39,7 +39,7 @@ impl Class {
 
     /// Whether no key can ever be in the range.
     pub(super) fn is_empty(&self) -> bool {
-        let is_open = &*self.range_end == [0];
+        let is_open = *self.range_end == [0];
         !self.range_end.is_empty() && !is_open && self.key >= self.range_end
     }
 

@@ -67,6 +67,9 @@ struct Watch {
     is_fresh: bool,
 }
 
+/// What each watch wants of a piece of history.
+type Wanted = Vec<(WatchId, Vec<Event>)>;
+
 /// Where a watch gets its events from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -125,11 +128,7 @@ impl Session {
                 };
                 self.outbox.push_back(response);
             }
-            Some(RequestUnion::CancelRequest(cancel)) => {
-                if self.remove(cancel.watch_id) {
-                    self.outbox.push_back(canceled(cancel.watch_id, self.revision()));
-                }
-            }
+            Some(RequestUnion::CancelRequest(cancel)) => self.cancel(cancel.watch_id),
             Some(RequestUnion::ProgressRequest(_)) => {
                 self.is_progress_asked |= self.may_tell_progress();
                 self.ask_progress();
@@ -241,6 +240,12 @@ impl Session {
         Ok(self.next_id - 1)
     }
 
+    fn cancel(&mut self, id: WatchId) {
+        if self.remove(id) {
+            self.outbox.push_back(canceled(id, self.revision()));
+        }
+    }
+
     fn remove(&mut self, id: WatchId) -> bool {
         let Some(watch) = self.watches.remove(&id) else { return false };
         self.membership.leave(id, &watch.class);
@@ -300,7 +305,7 @@ impl Session {
         }
     }
 
-    fn on_history(&mut self, chunk: &Chunk, events: Vec<(WatchId, Vec<Event>)>) {
+    fn on_history(&mut self, chunk: &Chunk, events: Wanted) {
         for (id, events) in events {
             self.send_events(id, events, chunk.last);
             if let Some(watch) = self.watches.get_mut(&id)
@@ -380,7 +385,7 @@ fn read_history(
     history: &History,
     from: Revision,
     wanted: Vec<(WatchId, Class, Revision)>,
-) -> Result<(Chunk, Vec<(WatchId, Vec<Event>)>), history::Error> {
+) -> Result<(Chunk, Wanted), history::Error> {
     let chunk = history.read(from)?;
     let events = wanted
         .into_iter()
