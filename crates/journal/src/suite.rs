@@ -48,6 +48,7 @@ macro_rules! conformance {
             a_large_batch_is_one_batch
             forgotten_changes_are_gone_and_the_others_stay
             maintenance_changes_nothing_that_is_kept
+            what_is_forgotten_during_maintenance_stays_forgotten
             an_image_fills_an_empty_journal_only
             readers_see_only_whole_batches
             histories_agree_with_the_model

@@ -114,7 +114,8 @@ fn load_newest(candidate: Candidate) -> Result<(Segment, Ledger), Error> {
 /// Makes durable what was decided: the last frame counts, what follows it does not.
 ///
 /// The last frame is written again because a sync may have failed under the process that wrote it:
-/// the system then shows it from memory although the disk may not have it.
+/// the system then shows it from memory although the disk may not have it. The rest is zeroed so
+/// that no later frame can end where remains of the torn one, made up by a client, go on.
 fn settle(segment: &Segment, bytes: &[u8], last: Range<usize>) -> Result<(), Error> {
     let Segment { path, file, .. } = segment;
     let end = last.end;

@@ -236,6 +236,25 @@ pub fn maintenance_changes_nothing_that_is_kept<S: Subject>(subject: &mut S) {
     assert_eq!(journal.durable().expect("durable"), Revision(399));
 }
 
+pub fn what_is_forgotten_during_maintenance_stays_forgotten(subject: &mut impl Subject) {
+    let journal = subject.open();
+    let mut pen = Pen::claim(&journal);
+    for at in 2..300 {
+        pen.write(&journal, vec![record(at, [put(at, "a", &[3; 400])])]);
+    }
+    let mut forgotten: Vec<Position> = (2..250).filter(|at| at % 5 != 0).map(first_of).collect();
+    journal.forget(pen.epoch, &forgotten).expect("forget");
+    for late in (5..250).step_by(5).map(first_of) {
+        journal.maintain().expect("maintain");
+        journal.forget(pen.epoch, &[late]).expect("forget");
+        forgotten.push(late);
+    }
+    rest(&journal);
+    for position in forgotten {
+        assert_eq!(journal.read(position).expect("read"), None, "{position} is back");
+    }
+}
+
 pub fn an_image_fills_an_empty_journal_only(subject: &mut impl Subject) {
     let journal = subject.open();
     let mut pen = Pen::claim(&journal);

@@ -7,10 +7,14 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use journal::embedded::disk::{Disk, DiskFile, SystemDisk};
 use parking_lot::{Condvar, Mutex};
+
+/// A writer that has not come to its sync by then never will.
+const SYNC_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// One operation, in the order it was asked for.
 #[derive(Clone, Debug)]
@@ -87,6 +91,12 @@ struct GateState {
     waiting: usize,
 }
 
+/// Opens the gate when dropped.
+#[derive(Debug)]
+pub(crate) struct ClosedGate {
+    disk: RecordingDisk,
+}
+
 #[derive(Debug)]
 struct RecordingFile {
     id: FileId,
@@ -110,21 +120,18 @@ impl RecordingDisk {
         self.shared.state.lock().faults.push_back(fault);
     }
 
-    /// From now on every sync waits until [`open_gate`](Self::open_gate).
-    pub(crate) fn close_gate(&self) {
+    /// Every sync waits until what this returns is dropped.
+    pub(crate) fn close_gate(&self) -> ClosedGate {
         self.shared.gate.waiting.lock().is_closed = true;
-    }
-
-    pub(crate) fn open_gate(&self) {
-        self.shared.gate.waiting.lock().is_closed = false;
-        self.shared.gate.changed.notify_all();
+        ClosedGate { disk: self.clone() }
     }
 
     /// Returns once a sync waits at the gate.
     pub(crate) fn wait_for_waiting_sync(&self) {
         let gate = &self.shared.gate;
         let mut state = gate.waiting.lock();
-        gate.changed.wait_while(&mut state, |state| state.waiting == 0);
+        gate.changed.wait_while_for(&mut state, |state| state.waiting == 0, SYNC_WAIT_MAX);
+        assert!(state.waiting > 0, "no sync came to the gate");
     }
 
     fn record(&self, op: Op) {
@@ -251,5 +258,15 @@ impl Gate {
         self.changed.notify_all();
         self.changed.wait_while(&mut state, |state| state.is_closed);
         state.waiting -= 1;
+    }
+}
+
+// === impl ClosedGate ===
+
+impl Drop for ClosedGate {
+    fn drop(&mut self) {
+        let gate = &self.disk.shared.gate;
+        gate.waiting.lock().is_closed = false;
+        gate.changed.notify_all();
     }
 }

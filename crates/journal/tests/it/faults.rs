@@ -182,8 +182,10 @@ fn readers_do_not_wait_for_a_sync() {
     let mut faulty = Faulty::new();
     let (journal, id) = faulty.begin();
     let (journal, disk) = (&journal, &faulty.disk);
-    disk.close_gate();
+    let gate = disk.close_gate();
     thread::scope(|threads| {
+        // Opened when an assertion fails, too: the scope would wait for the writer for ever.
+        let gate = gate;
         let writer = threads.spawn(move || journal.append(id.epoch, &batch(id, 3)));
         disk.wait_for_waiting_sync();
         assert_eq!(journal.durable().expect("durable"), Revision(2), "not durable yet");
@@ -193,7 +195,7 @@ fn readers_do_not_wait_for_a_sync() {
         assert_eq!(journal.meta().expect("meta"), []);
         journal.size().expect("size");
         journal.forget(id.epoch, &[Position::first_of(Revision(2))]).expect("forget");
-        disk.open_gate();
+        drop(gate);
         writer.join().expect("the writer").expect("append");
     });
     assert_eq!(journal.durable().expect("durable"), Revision(3));
