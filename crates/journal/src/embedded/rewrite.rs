@@ -53,6 +53,15 @@ pub(super) struct Rewrite {
     heads: sidecar::Heads,
 }
 
+/// What a step of a rewrite came to.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// There is more to copy.
+    Copying(Box<Rewrite>),
+    /// The new segment is in place; these are to be [retired](retire), one per step.
+    Replaced(Vec<Arc<Segment>>),
+}
+
 // === impl Shape ===
 
 impl Shape {
@@ -138,12 +147,11 @@ impl Rewrite {
         }))
     }
 
-    /// Copies a step further; returns itself until the new segment has taken its place.
-    pub(super) fn step(mut self, log: &Log) -> Result<Option<Self>, Error> {
+    /// Copies a step further, until the new segment can take its place.
+    pub(super) fn step(mut self: Box<Self>, log: &Log) -> Result<Progress, Error> {
         let (source, from) = self.at;
         let Some(segment) = self.sources.get(source) else {
-            self.finish(log)?;
-            return Ok(None);
+            return self.finish(log).map(Progress::Replaced);
         };
         let records = read::some_records(segment, from, STEP_BYTES)?;
         self.at = match records.last() {
@@ -153,7 +161,7 @@ impl Rewrite {
         if !records.is_empty() {
             self.copy(&records)?;
         }
-        Ok(Some(self))
+        Ok(Progress::Copying(self))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -177,7 +185,7 @@ impl Rewrite {
         Ok(())
     }
 
-    fn finish(mut self, log: &Log) -> Result<(), Error> {
+    fn finish(mut self, log: &Log) -> Result<Vec<Arc<Segment>>, Error> {
         let (next_sequence, last) = {
             let newest = self.sources.last().expect("a run is not empty").filled.read();
             (newest.next_sequence, newest.last)
@@ -198,19 +206,17 @@ impl Rewrite {
         let segment = Segment::new(named, file, header, filled);
         segment.note_sidecar();
         log.replace(&sources, segment);
-        retire(log, sources)
+        Ok(sources)
     }
 }
 
-/// Removes what was replaced; after a crash in the middle, opening the journal does.
-fn retire(log: &Log, sources: Vec<Arc<Segment>>) -> Result<(), Error> {
-    for segment in sources {
-        if segment.has_sidecar() {
-            log.folder.remove(&super::folder::sidecar_of(&segment.path))?;
-        }
-        log.spares.recycle(&log.folder, log.next_id(), segment)?;
+/// Removes or recycles a segment that was replaced. After a crash before this, opening the journal
+/// removes it.
+pub(super) fn retire(log: &Log, segment: Arc<Segment>) -> Result<(), Error> {
+    if segment.has_sidecar() {
+        log.folder.remove(&super::folder::sidecar_of(&segment.path))?;
     }
-    Ok(())
+    log.spares.recycle(&log.folder, log.next_id(), segment)
 }
 
 #[cfg(test)]

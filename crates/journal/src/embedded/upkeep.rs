@@ -2,7 +2,16 @@
 //! each sealed segment, and space back from what was forgotten. In this order, because the first
 //! keeps writes fast, the second restarts, and the third only saves room.
 
-use super::{log::Log, read, rewrite::Rewrite, segment::Segment, sidecar, spares::Zeroing};
+use std::sync::Arc;
+
+use super::{
+    log::Log,
+    read,
+    rewrite::{self, Progress, Rewrite},
+    segment::Segment,
+    sidecar,
+    spares::Zeroing,
+};
 use crate::Error;
 
 /// A journal with less than this in its newest segment gets no spare: most stores stay small, and
@@ -13,7 +22,9 @@ const SPARE_FROM_BYTES: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Upkeep {
     zeroing: Option<Zeroing>,
-    rewrite: Option<Rewrite>,
+    rewrite: Option<Box<Rewrite>>,
+    /// Replaced by a rewrite and still to be removed; removing a large file takes a while.
+    retiring: Vec<Arc<Segment>>,
 }
 
 // === impl Upkeep ===
@@ -38,13 +49,20 @@ impl Upkeep {
     }
 
     fn rewrite(&mut self, log: &Log) -> Result<bool, Error> {
+        if let Some(segment) = self.retiring.pop() {
+            rewrite::retire(log, segment)?;
+            return Ok(true);
+        }
         let rewrite = match self.rewrite.take() {
             Some(rewrite) => Some(rewrite),
-            None => Rewrite::begin(log)?,
+            None => Rewrite::begin(log)?.map(Box::new),
         };
         let Some(rewrite) = rewrite else { return Ok(false) };
         let path = rewrite.path().to_owned();
-        self.rewrite = rewrite.step(log).inspect_err(|_| log.folder.discard(&path))?;
+        match rewrite.step(log).inspect_err(|_| log.folder.discard(&path))? {
+            Progress::Copying(rewrite) => self.rewrite = Some(rewrite),
+            Progress::Replaced(sources) => self.retiring = sources,
+        }
         Ok(true)
     }
 }
