@@ -3,8 +3,12 @@
 
 mod checkers;
 #[cfg(feature = "peers")]
+mod clients;
+#[cfg(feature = "peers")]
 mod crashes;
 #[cfg(feature = "peers")]
 mod differential;
+#[cfg(feature = "peers")]
+mod faults;
 #[cfg(feature = "peers")]
 mod kubernetes;

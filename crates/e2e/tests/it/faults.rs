@@ -1,0 +1,4 @@
+//! What goes wrong around a store, and what it must do then.
+
+mod crowds;
+mod disk;
