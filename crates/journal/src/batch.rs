@@ -59,6 +59,8 @@ pub struct Size {
     pub total_bytes: u64,
     /// Of these, in use by changes that were not forgotten.
     pub in_use_bytes: u64,
+    /// What the medium still has room for.
+    pub available_bytes: u64,
 }
 
 // === impl Batch ===

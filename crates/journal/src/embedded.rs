@@ -9,6 +9,8 @@ mod create;
 pub mod disk;
 mod folder;
 mod frame;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod index;
 mod inspect;
 mod ledger;
@@ -161,7 +163,7 @@ impl Journal for EmbeddedJournal {
     }
 
     fn size(&self) -> Result<Size, Error> {
-        let mut size = Size::default();
+        let mut size = Size { available_bytes: self.available_bytes()?, ..Size::default() };
         for segment in self.log.segments() {
             let filled = segment.filled.read();
             size.total_bytes += filled.end;

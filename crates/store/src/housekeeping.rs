@@ -3,6 +3,7 @@
 
 use std::{
     collections::VecDeque,
+    io::ErrorKind,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
@@ -47,6 +48,8 @@ pub(crate) struct Housekeeping {
     pub(crate) commands: mpsc::Sender<Command>,
     /// What waits for readers to go, in order of compaction.
     pub(crate) waiting: VecDeque<Superseded>,
+    /// Whether the last step of upkeep found no room.
+    pub(crate) is_medium_full: bool,
 }
 
 /// Why housekeeping ended early. The store stops with it: a journal that cannot be kept in order
@@ -83,11 +86,28 @@ impl Housekeeping {
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
             self.forget()?;
-            let has_more =
-                self.journal.maintain().map_err(|source| HousekeepingError::Maintain { source })?;
+            let has_more = self.maintain()?;
             let size = self.journal.size().map_err(|source| HousekeepingError::Size { source })?;
             self.quota.note(size);
             wait = if has_more { Duration::ZERO } else { LOOK_INTERVAL };
+        }
+    }
+
+    /// A full medium is no reason to stop: what is there can still be read and deleted, and writes
+    /// are refused before they would fail.
+    fn maintain(&mut self) -> Result<bool, HousekeepingError> {
+        match self.journal.maintain() {
+            Ok(has_more) => {
+                self.is_medium_full = false;
+                Ok(has_more)
+            }
+            Err(journal::Error::Io { source, .. }) if source.kind() == ErrorKind::StorageFull => {
+                if !std::mem::replace(&mut self.is_medium_full, true) {
+                    tracing::error!(error = %source, "no room for the journal's upkeep");
+                }
+                Ok(false)
+            }
+            Err(source) => Err(HousekeepingError::Maintain { source }),
         }
     }
 

@@ -8,6 +8,11 @@ use journal::Size;
 /// What a put is taken to cost besides its key and value.
 const PUT_OVERHEAD_BYTES: usize = 256;
 
+/// Writes are refused while the medium has less room than this, because a journal that finds none
+/// has to stop. It is enough for what can arrive between two looks, and for compaction to copy what
+/// it keeps.
+const RESERVE_BYTES: u64 = 32 * 1024 * 1024;
+
 /// What a lease is taken to cost.
 pub(crate) const LEASE_BYTES: usize = 64;
 
@@ -18,22 +23,29 @@ pub(crate) struct Quota {
     /// 0 means no bound.
     limit_bytes: u64,
     used_bytes: AtomicU64,
+    available_bytes: AtomicU64,
 }
 
 // === impl Quota ===
 
 impl Quota {
     pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self { limit_bytes, used_bytes: AtomicU64::new(0) }
+        Self {
+            limit_bytes,
+            used_bytes: AtomicU64::new(0),
+            available_bytes: AtomicU64::new(u64::MAX),
+        }
     }
 
     pub(crate) fn note(&self, size: Size) {
         self.used_bytes.store(size.total_bytes, Ordering::Relaxed);
+        self.available_bytes.store(size.available_bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn has_room(&self, cost_bytes: usize) -> bool {
         let used_bytes = self.used_bytes.load(Ordering::Relaxed);
-        self.limit_bytes == 0 || used_bytes + cost_bytes as u64 <= self.limit_bytes
+        let is_within = self.limit_bytes == 0 || used_bytes + cost_bytes as u64 <= self.limit_bytes;
+        is_within && self.available_bytes.load(Ordering::Relaxed) >= RESERVE_BYTES
     }
 }
 
@@ -53,4 +65,28 @@ pub(crate) fn txn_cost(request: &TxnRequest) -> usize {
             .sum()
     };
     branch(&request.success).max(branch(&request.failure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quota(limit_bytes: u64, total_bytes: u64, available_bytes: u64) -> Quota {
+        let quota = Quota::new(limit_bytes);
+        quota.note(Size { total_bytes, in_use_bytes: total_bytes, available_bytes });
+        quota
+    }
+
+    #[test]
+    fn the_limit_counts_what_is_there_and_what_comes() {
+        assert!(quota(1000, 900, u64::MAX).has_room(100));
+        assert!(!quota(1000, 900, u64::MAX).has_room(101));
+        assert!(quota(0, u64::MAX / 2, u64::MAX).has_room(1 << 30));
+    }
+
+    #[test]
+    fn a_nearly_full_medium_takes_no_writes_whatever_the_limit() {
+        assert!(quota(0, 0, RESERVE_BYTES).has_room(1));
+        assert!(!quota(0, 0, RESERVE_BYTES - 1).has_room(1));
+    }
 }

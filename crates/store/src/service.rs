@@ -200,6 +200,7 @@ fn assemble(
             superseded: superseded_queue,
             commands,
             waiting: VecDeque::new(),
+            is_medium_full: false,
         },
     };
     Ok((context, flow))
