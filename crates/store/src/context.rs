@@ -9,6 +9,7 @@ use journal::{Epoch, Journal};
 use mvcc::Revision;
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Error, Options,
@@ -39,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) watch: Arc<SessionContext>,
     pub(crate) departures: Departures,
     pub(crate) metrics: Metrics,
+    /// Cancelled when the store begins to stop, so that streams without an end find one.
+    pub(crate) stopping: CancellationToken,
     /// The wall clock, which belongs to the binary.
     pub(crate) clock: fn() -> SystemTime,
 }

@@ -107,19 +107,22 @@ impl Service {
     /// not go on: nothing that was answered is lost, but nothing more can be promised.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StopError> {
         let Self { context, edge, threads, registry } = self;
-        let stop = shutdown.child_token();
+        let stop = context.stopping.clone();
         let failed = threads.failed();
         let content = content(&context, registry);
         let sequencer = context.sequencer.clone();
         let serving = lifecycle::serve(context, edge, content, stop.clone());
-        let stop_on_failure = async {
-            failed.cancelled().await;
+        let stopping = async {
+            tokio::select! {
+                () = failed.cancelled() => {}
+                () = shutdown.cancelled() => {}
+            }
             stop.cancel();
             std::future::pending().await
         };
         let served = tokio::select! {
             served = serving => served,
-            never = stop_on_failure => never,
+            never = stopping => never,
         };
         sequencer.stop().await;
         let joined = tokio::task::spawn_blocking(move || threads.join()).await;
@@ -169,6 +172,7 @@ fn assemble(
         departures: Departures::default(),
         metrics: metrics.clone(),
         options,
+        stopping: CancellationToken::new(),
         clock,
     });
     let effects = context.clone();

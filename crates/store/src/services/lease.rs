@@ -176,7 +176,8 @@ impl Lease for LeaseService {
                 Ok(Self::keep_alive(&context, &caller, id).await?)
             }
         });
-        Ok(Response::new(Box::pin(answers)))
+        let stopping = self.context.stopping.clone().cancelled_owned();
+        Ok(Response::new(Box::pin(answers.take_until(stopping))))
     }
 
     async fn lease_time_to_live(
