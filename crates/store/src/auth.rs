@@ -20,7 +20,7 @@ mod change;
 mod error;
 mod gate;
 mod identity;
-mod meta;
+pub(crate) mod meta;
 mod model;
 mod password;
 mod permission;

@@ -11,6 +11,8 @@ const COMPACTED: &[u8] = b"compacted";
 const LEASE_PREFIX: &[u8] = b"lease/";
 const ALARM_PREFIX: &[u8] = b"alarm/";
 const AUTH_PREFIX: &[u8] = b"auth/";
+/// There from the first image of an import to its last.
+const IMPORTING: &[u8] = b"importing";
 
 /// The meta table as the store understands it.
 #[derive(Debug, Default)]
@@ -38,6 +40,8 @@ pub enum Error {
     UnknownKey { key: String },
     #[error("entry `{key}` of the journal's meta table is malformed")]
     Malformed { key: String },
+    #[error("an import was begun here and did not end, so that not all keys are there")]
+    Importing,
 }
 
 // === impl Meta ===
@@ -64,6 +68,7 @@ impl Meta {
                 let revision = number(&value).ok_or_else(malformed)?.cast_signed();
                 self.compacted = Some(Revision(revision));
             }
+            IMPORTING => return Err(Error::Importing),
             key if key.starts_with(LEASE_PREFIX) => {
                 let id = number(&key[LEASE_PREFIX.len()..]).ok_or_else(malformed)?;
                 let ttl_s = number(&value).ok_or_else(malformed)?;
@@ -114,6 +119,14 @@ pub(crate) fn cluster_id(id: u64) -> MetaChange {
 
 pub(crate) fn member_id(id: u64) -> MetaChange {
     MetaChange { key: Bytes::from_static(MEMBER_ID), value: Some(encode(id)) }
+}
+
+pub(crate) fn import_begun() -> MetaChange {
+    MetaChange { key: Bytes::from_static(IMPORTING), value: Some(Bytes::new()) }
+}
+
+pub(crate) fn import_ended() -> MetaChange {
+    MetaChange { key: Bytes::from_static(IMPORTING), value: None }
 }
 
 pub(crate) fn compacted(revision: Revision) -> MetaChange {

@@ -56,6 +56,8 @@ pub(crate) enum StoreCommand {
     /// Save a running store in one file, and make a data folder of such a file
     #[command(subcommand, arg_required_else_help = true)]
     Snapshot(SnapshotCommand),
+    /// Make a data folder of what a running etcd or store holds
+    Import(ImportArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -160,12 +162,34 @@ pub(crate) struct RestoreArgs {
     pub(crate) data_dir: PathBuf,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Where the etcd or store serves clients; the first that can be connected to is read
+    #[arg(long, value_name = "URL", value_delimiter = ',', required = true)]
+    pub(crate) from: Vec<String>,
+    /// The folder to make; it must not exist yet, or be empty
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: PathBuf,
+    /// A user with the role root, if authentication is enabled there
+    #[arg(long, value_name = "NAME:PASSWORD", env = "WINDLASS_USER", hide_env_values = true)]
+    pub(crate) user: Option<String>,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+}
+
 /// How to reach a running store.
 #[derive(Debug, Args)]
 pub(crate) struct ClientArgs {
     /// Where the store serves clients
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:2379")]
     pub(crate) endpoint: String,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+}
+
+/// How a client knows the store, and the store the client.
+#[derive(Debug, Args)]
+pub(crate) struct TlsArgs {
     /// PEM file of the authority that signed the certificate of the store
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,

@@ -6,7 +6,7 @@ use etcd_api::etcdserverpb::maintenance_client::MaintenanceClient;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use crate::{
-    cli::ClientArgs,
+    cli::{ClientArgs, TlsArgs},
     report::{Exit, Failure},
 };
 
@@ -46,29 +46,31 @@ pub(crate) enum Error {
 pub(crate) async fn maintenance(
     arguments: &ClientArgs,
 ) -> Result<MaintenanceClient<Channel>, Error> {
-    let channel = endpoint(arguments)?.connect().await;
-    let channel = channel
-        .map_err(|source| Error::Connect { endpoint: arguments.endpoint.clone(), source })?;
-    Ok(MaintenanceClient::new(channel))
+    Ok(MaintenanceClient::new(connect(&arguments.endpoint, &arguments.tls).await?))
 }
 
-/// Bare `host:port` is plain HTTP, as for etcdctl.
-fn endpoint(arguments: &ClientArgs) -> Result<Endpoint, Error> {
-    let text = match arguments.endpoint.contains("://") {
-        true => arguments.endpoint.clone(),
-        false => format!("http://{}", arguments.endpoint),
+/// Opens a connection. Bare `host:port` is plain HTTP, as for etcdctl.
+pub(crate) async fn connect(endpoint: &str, tls: &TlsArgs) -> Result<Channel, Error> {
+    let channel = prepare(endpoint, tls)?.connect().await;
+    channel.map_err(|source| Error::Connect { endpoint: endpoint.to_owned(), source })
+}
+
+fn prepare(endpoint: &str, tls: &TlsArgs) -> Result<Endpoint, Error> {
+    let text = match endpoint.contains("://") {
+        true => endpoint.to_owned(),
+        false => format!("http://{endpoint}"),
     };
     let is_secure = text.starts_with("https://");
-    let endpoint = Endpoint::from_shared(text)
-        .map_err(|source| Error::Endpoint { endpoint: arguments.endpoint.clone(), source })?
+    let prepared = Endpoint::from_shared(text)
+        .map_err(|source| Error::Endpoint { endpoint: endpoint.to_owned(), source })?
         .connect_timeout(CONNECT_TIMEOUT);
     if !is_secure {
-        return Ok(endpoint);
+        return Ok(prepared);
     }
-    endpoint.tls_config(tls(arguments)?).map_err(|source| Error::Tls { source })
+    prepared.tls_config(tls_config(tls)?).map_err(|source| Error::Tls { source })
 }
 
-fn tls(arguments: &ClientArgs) -> Result<ClientTlsConfig, Error> {
+fn tls_config(arguments: &TlsArgs) -> Result<ClientTlsConfig, Error> {
     let mut tls = ClientTlsConfig::new();
     if let Some(path) = &arguments.cacert {
         tls = tls.ca_certificate(Certificate::from_pem(read_pem(path)?));

@@ -2,6 +2,7 @@
 
 mod bench;
 mod completions;
+mod import;
 mod inspect;
 mod serve;
 mod snapshot;
@@ -56,6 +57,7 @@ fn run_store(command: StoreCommand) -> Outcome {
         StoreCommand::Snapshot(SnapshotCommand::Restore(arguments)) => {
             snapshot::restore(&arguments)
         }
+        StoreCommand::Import(arguments) => lifecycle::block_on(import::run(&arguments)),
     }
 }
 

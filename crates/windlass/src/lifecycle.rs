@@ -11,7 +11,7 @@ use std::{
 };
 
 use journal::{EmbeddedJournal, embedded};
-use store::{Service, StartError, StopError};
+use store::{LoadError, MetaError, Service, StartError, StopError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -180,6 +180,9 @@ fn start_hint(error: &StartError) -> &'static str {
     match error {
         StartError::Bind { .. } => {
             "`ss -ltnp` shows who listens; with `up`, choose another address with --listen"
+        }
+        StartError::Load { source: LoadError::Meta { source: MetaError::Importing } } => {
+            "remove the folder and import again"
         }
         StartError::Load { .. } => DAMAGED,
         StartError::Tokens { .. } => "check the key files in --auth-token",

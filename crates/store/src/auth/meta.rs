@@ -82,12 +82,12 @@ impl State {
     }
 }
 
-pub(super) fn enabled(is_enabled: bool) -> MetaChange {
+pub(crate) fn enabled(is_enabled: bool) -> MetaChange {
     let value = if is_enabled { ENABLED } else { DISABLED };
     set(Bytes::from_static(ENABLED_KEY), Bytes::from_static(value))
 }
 
-pub(super) fn revision(revision: u64) -> MetaChange {
+pub(crate) fn revision(revision: u64) -> MetaChange {
     set(Bytes::from_static(REVISION_KEY), Bytes::copy_from_slice(&revision.to_be_bytes()))
 }
 
@@ -98,11 +98,15 @@ pub(super) fn user(name: &str, user: &User) -> MetaChange {
         roles: user.roles.iter().cloned().collect(),
         options: Some(authpb::UserAddOptions { no_password: user.password.is_none() }),
     };
-    set(entry_key(USER_PREFIX, name), stored.encode_to_vec().into())
+    stored_user(&stored)
+}
+
+pub(crate) fn stored_user(user: &authpb::User) -> MetaChange {
+    set(entry_key(USER_PREFIX, &user.name), user.encode_to_vec().into())
 }
 
 pub(super) fn no_user(name: &str) -> MetaChange {
-    MetaChange { key: entry_key(USER_PREFIX, name), value: None }
+    MetaChange { key: entry_key(USER_PREFIX, name.as_bytes()), value: None }
 }
 
 pub(super) fn role(name: &str, role: &Role) -> MetaChange {
@@ -110,19 +114,23 @@ pub(super) fn role(name: &str, role: &Role) -> MetaChange {
         name: Bytes::copy_from_slice(name.as_bytes()),
         key_permission: role.permissions().to_vec(),
     };
-    set(entry_key(ROLE_PREFIX, name), stored.encode_to_vec().into())
+    stored_role(&stored)
+}
+
+pub(crate) fn stored_role(role: &authpb::Role) -> MetaChange {
+    set(entry_key(ROLE_PREFIX, &role.name), role.encode_to_vec().into())
 }
 
 pub(super) fn no_role(name: &str) -> MetaChange {
-    MetaChange { key: entry_key(ROLE_PREFIX, name), value: None }
+    MetaChange { key: entry_key(ROLE_PREFIX, name.as_bytes()), value: None }
 }
 
 fn set(key: Bytes, value: Bytes) -> MetaChange {
     MetaChange { key, value: Some(value) }
 }
 
-fn entry_key(prefix: &[u8], name: &str) -> Bytes {
-    [prefix, name.as_bytes()].concat().into()
+fn entry_key(prefix: &[u8], name: &[u8]) -> Bytes {
+    [prefix, name].concat().into()
 }
 
 fn load_user(stored: authpb::User) -> User {

@@ -35,7 +35,7 @@ pub(crate) struct Passwords {
 // === impl PasswordHash ===
 
 impl PasswordHash {
-    pub(super) fn to_bytes(&self) -> Bytes {
+    pub(crate) fn to_bytes(&self) -> Bytes {
         self.0.clone()
     }
 

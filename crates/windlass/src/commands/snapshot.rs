@@ -116,8 +116,8 @@ fn open(path: &Path) -> Result<BufReader<File>, Error> {
     File::open(path).map(BufReader::new).map_err(|source| file("open", path, source))
 }
 
-/// A restored store never mixes with what was there before.
-fn check_is_free(dir: &Path) -> Result<(), Error> {
+/// A new store never mixes with what was there before.
+pub(super) fn check_is_free(dir: &Path) -> Result<(), Error> {
     match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(source) => Err(file("list", dir, source)),

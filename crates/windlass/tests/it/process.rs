@@ -122,6 +122,38 @@ fn a_snapshot_is_saved_verified_and_restored() {
 }
 
 #[test]
+fn an_imported_store_goes_on_where_the_other_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let imported = folder.path().join("imported");
+    let running = Running::start(&folder.path().join("first"));
+    running.post("/v3/lease/grant", r#"{"ID":"7","TTL":"600"}"#);
+    for body in [r#"{"key":"YQ=="}"#, r#"{"key":"Yg=="}"#, r#"{"key":"YQ==","lease":"7"}"#] {
+        running.post("/v3/kv/put", body);
+    }
+    let import = ["store", "import", "--from", &running.address, "--data-dir"];
+    succeed(windlass(import).arg(imported.join("store")));
+    drop(running);
+    let running = Running::start(&imported);
+    let found = running.post("/v3/kv/range", r#"{"key":"YQ=="}"#);
+    let expected = r#""create_revision":"2","mod_revision":"4","version":"2","lease":"7""#;
+    assert!(found.contains(expected), "{found}");
+    let compacted = running.post("/v3/kv/range", r#"{"key":"YQ==","revision":"3"}"#);
+    assert!(compacted.contains("required revision has been compacted"), "{compacted}");
+    let written = running.post("/v3/kv/put", r#"{"key":"Yw=="}"#);
+    assert!(written.contains(r#""revision":"5""#), "{written}");
+}
+
+#[test]
+fn an_import_leaves_a_folder_with_something_in_it_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("something"), "").unwrap();
+    let import = ["store", "import", "--from", "127.0.0.1:1", "--data-dir"];
+    let (code, words) = failure(windlass(import).arg(folder.path()));
+    assert_eq!(code, Some(1));
+    assert!(words.contains("exists and is not empty\nhint: name a folder"), "{words}");
+}
+
+#[test]
 fn a_damaged_snapshot_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("snapshot");
