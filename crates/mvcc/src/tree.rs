@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Fan-out. Copying a shared path costs about `depth × NODE_LEN` reference counts.
-const NODE_LEN: usize = 16;
+const NODE_LEN: usize = 32;
 
 /// A node this small is joined with a neighbour that has room.
 const NODE_LEN_MIN: usize = NODE_LEN / 4;
