@@ -14,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::report::say;
 use crate::wait::{Level, wait_for};
 
 /// How long a program may take to end after SIGTERM before it is killed.
@@ -23,7 +24,7 @@ const STOP_WAIT: Duration = Duration::from_secs(15);
 const LOG_TAIL_BYTES: usize = 4096;
 
 /// Reads until the test process closes the pipe, by dying, then kills the group.
-const WATCHDOG: &str = "cat >/dev/null; kill -KILL -- -\"$0\"";
+const WATCHDOG: &str = "cat >/dev/null; kill -s KILL -- \"-$0\"";
 
 /// What to start.
 #[derive(Clone, Debug)]
@@ -106,7 +107,12 @@ impl Process {
     /// SIGTERM, a bounded wait, then SIGKILL to the group. Returns how the program ended.
     pub async fn stop(mut self) -> Result<ExitStatus> {
         self.signal(Signal::TERM)?;
-        self.wait_end(STOP_WAIT).await
+        if let Ok(status) = self.wait_end(STOP_WAIT).await {
+            return Ok(status);
+        }
+        say(&format!("{}: does not end after SIGTERM, killed", self.name));
+        self.signal(Signal::KILL)?;
+        self.child.wait().context("wait for the killed child")
     }
 
     /// Waits for a program that is to end by itself.
@@ -140,7 +146,7 @@ impl Drop for Process {
             self.child.wait().map(drop),
         ];
         for error in steps.into_iter().filter_map(Result::err) {
-            crate::report::say(&format!("{}: cannot end it: {error}", self.name));
+            say(&format!("{}: cannot end it: {error}", self.name));
         }
     }
 }
@@ -166,4 +172,50 @@ fn start_watchdog(group: Pid) -> Result<Child> {
         .process_group(0)
         .spawn()
         .context("start the watchdog")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn sleeper(folder: &Path) -> Program {
+        Program {
+            name: "sleeper".to_owned(),
+            path: "/bin/sh".into(),
+            // The shell waits for a child of its own, which must go with it.
+            arguments: vec!["-c".to_owned(), "sleep 1000; true".to_owned()],
+            environment: Vec::new(),
+            log_folder: folder.to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_watchdog_kills_the_group_when_the_pipe_closes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = Process::start(&sleeper(folder.path())).unwrap();
+        drop(process.watchdog.stdin.take());
+        let status = process.wait_end(STOP_WAIT).await.unwrap();
+        assert_eq!(status.signal(), Some(Signal::KILL.as_raw()));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_ended_is_told_with_its_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = vec!["-c".to_owned(), "echo last words; exit 3".to_owned()];
+        let program = Program { arguments, ..sleeper(folder.path()) };
+        let mut process = Process::start(&program).unwrap();
+        process.wait_end(STOP_WAIT).await.unwrap();
+        let told = process.ensure_alive().unwrap_err().to_string();
+        assert!(told.contains("exit status: 3") && told.contains("last words"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn stopping_is_gentle_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Process::start(&sleeper(folder.path())).unwrap();
+        let status = process.stop().await.unwrap();
+        assert_eq!(status.signal(), Some(Signal::TERM.as_raw()));
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use e2e::assets::Asset;
 use e2e::differential::exceptions::{self, Exception};
 use e2e::differential::generate::Profile;
@@ -11,6 +11,7 @@ use e2e::differential::{Comparison, compare};
 use e2e::report::say;
 use e2e::scene::{Scene, bound, suite};
 use e2e::store::{Lane, Store, StoreOptions};
+use etcd_api::etcdserverpb::PutRequest;
 
 /// Requests per seed: long enough for compactions and collisions, short enough to be replayed.
 const STEPS_PER_SEED: usize = 500;
@@ -23,6 +24,29 @@ struct Pair {
     profile: Profile,
     exceptions: &'static [Exception],
     test: &'static str,
+}
+
+/// The driver proves itself: a single key that only one side has must not go unnoticed.
+#[test]
+fn a_difference_is_found() {
+    suite("a_difference_is_found", &[Asset::Etcd], async |scene| {
+        let left = Store::start(scene, &options(Lane::Etcd, "left")).await?;
+        let right = Store::start(scene, &options(Lane::Etcd, "right")).await?;
+        let extra = PutRequest { key: "k/2".into(), value: "extra".into(), ..Default::default() };
+        right.client()?.kv().put(extra).await?;
+        let comparison = Comparison {
+            seed: 1,
+            steps: STEPS_PER_SEED,
+            profile: Profile::Open,
+            exceptions: &[],
+            record: scene.path().join("steps.txt"),
+            replay: String::new(),
+        };
+        let outcome = compare(left.client()?, right.client()?, comparison).await;
+        let told = format!("{:#}", outcome.err().context("the difference went unnoticed")?);
+        ensure!(told.contains("seed 1") && told.contains("right:"), "{told}");
+        Ok(())
+    });
 }
 
 #[test]

@@ -12,3 +12,5 @@ mod differential;
 mod faults;
 #[cfg(feature = "peers")]
 mod kubernetes;
+#[cfg(feature = "peers")]
+mod stories;

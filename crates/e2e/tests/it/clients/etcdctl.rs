@@ -135,11 +135,15 @@ fn etcdctl_prints_the_same() {
     let needs = [Asset::Etcdctl, Lane::Etcd.asset(), Lane::Windlass.asset()];
     suite("etcdctl_prints_the_same", &needs, async |scene| {
         let mut sides = [start(scene, Lane::Etcd).await?, start(scene, Lane::Windlass).await?];
+        let mut differences = Vec::new();
         for line in SCRIPT.lines().filter(|line| !line.is_empty()) {
             let [etcd, windlass] = &mut sides;
             let (left, right) = (etcd.run(line).await?, windlass.run(line).await?);
-            ensure!(left == right, "etcdctl {line}\netcd:     {left}\nwindlass: {right}");
+            if left != right {
+                differences.push(format!("etcdctl {line}\netcd:     {left}\nwindlass: {right}"));
+            }
         }
+        ensure!(differences.is_empty(), "{}", differences.join("\n"));
         Ok(())
     });
 }

@@ -90,15 +90,22 @@ fn http_answers_are_the_same() {
     suite("http_answers_are_the_same", &needs, async |scene| {
         let etcd = start(scene, Lane::Etcd).await?;
         let windlass = start(scene, Lane::Windlass).await?;
+        let mut differences = Vec::new();
         for page in PAGES {
             let (left, right) = (get(&etcd, page).await?, get(&windlass, page).await?);
-            ensure!(left == right, "GET {page}\netcd:     {left}\nwindlass: {right}");
+            if left != right {
+                differences.push(format!("GET {page}\netcd:     {left}\nwindlass: {right}"));
+            }
         }
         for (path, body) in requests() {
-            let (left, right) =
-                (post(&etcd, path, &body).await?, post(&windlass, path, &body).await?);
-            ensure!(left == right, "POST {path} {body}\netcd:     {left}\nwindlass: {right}");
+            let left = post(&etcd, path, &body).await?;
+            let right = post(&windlass, path, &body).await?;
+            if left != right {
+                differences
+                    .push(format!("POST {path} {body}\netcd:     {left}\nwindlass: {right}"));
+            }
         }
+        ensure!(differences.is_empty(), "{}", differences.join("\n"));
         Ok(())
     });
 }
@@ -165,6 +172,10 @@ fn strip(value: &mut Value) {
             fields.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
+        // Nothing the requests name is as large as the numbers of members.
+        Value::String(text) if text.len() > 12 && text.parse::<u64>().is_ok() => {
+            "a member".clone_into(text);
+        }
         _ => {}
     }
 }
