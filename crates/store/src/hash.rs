@@ -38,7 +38,8 @@ fn hash(journal: &dyn Journal, state: &Arc<State>, revision: i64) -> Result<Hash
     if wanted > current {
         return Err(Error::Keyspace(mvcc::Error::FutureRevision { wanted, current }));
     }
-    let at = if revision > 0 { wanted } else { current };
+    // Nothing is at or below a negative revision, and that is what is hashed.
+    let at = if revision == 0 { current } else { wanted };
     let mut hash = HistoryHash::new(view, at);
     let mut next = Revision::INITIAL;
     while next <= at {

@@ -47,16 +47,16 @@ impl Agent {
     }
 
     pub(super) fn range(&self, request: &RangeRequest) -> Result<RangeResponse, Error> {
-        self.kv.range(request, &self.caller()?)
+        self.kv.range(request, self.caller())
     }
 
     pub(super) async fn txn(&self, request: TxnRequest) -> Result<TxnResponse, Error> {
-        self.kv.txn(request, self.caller()?).await
+        self.kv.txn(request, self.caller()).await
     }
 
     pub(super) async fn delete(&self, key: Bytes) -> Result<DeleteRangeResponse, Error> {
         let request = DeleteRangeRequest { key, ..Default::default() };
-        self.kv.delete_range(request, self.caller()?).await
+        self.kv.delete_range(request, self.caller()).await
     }
 
     /// The lease the caller named, or a new one if it named none.

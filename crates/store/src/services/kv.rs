@@ -34,6 +34,7 @@ impl KvService {
         Self { context }
     }
 
+    /// Who asks, if that can be told. What makes no sense is refused first, whoever asks, as in etcd.
     pub(super) fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
         self.context.check_healthy()?;
         self.context.caller(request.metadata().as_ref(), request.extensions())
@@ -64,11 +65,11 @@ impl KvService {
     pub(super) fn range(
         &self,
         request: &RangeRequest,
-        caller: &Caller,
+        caller: Result<Caller, Error>,
     ) -> Result<RangeResponse, Error> {
         check::range(request).map_err(Error::Request)?;
         let mut response = self.read(
-            caller,
+            &caller?,
             |access| access.range(&request.key, &request.range_end),
             |view| view.range(request, &*self.context.kept),
         )?;
@@ -77,8 +78,13 @@ impl KvService {
         Ok(response)
     }
 
-    async fn put(&self, request: PutRequest, caller: Caller) -> Result<PutResponse, Error> {
+    async fn put(
+        &self,
+        request: PutRequest,
+        caller: Result<Caller, Error>,
+    ) -> Result<PutResponse, Error> {
         check::put(&request).map_err(Error::Request)?;
+        let caller = caller?;
         self.check_size(&request)?;
         self.context.check_room(quota::put_cost(&request)).await?;
         let mut response = self.context.sequencer.put(request, caller).await?;
@@ -90,9 +96,10 @@ impl KvService {
     pub(super) async fn delete_range(
         &self,
         request: DeleteRangeRequest,
-        caller: Caller,
+        caller: Result<Caller, Error>,
     ) -> Result<DeleteRangeResponse, Error> {
         check::delete_range(&request).map_err(Error::Request)?;
+        let caller = caller?;
         self.check_size(&request)?;
         let mut response = self.context.sequencer.delete_range(request, caller).await?;
         self.context.metrics.on_delete();
@@ -103,9 +110,10 @@ impl KvService {
     pub(super) async fn txn(
         &self,
         request: TxnRequest,
-        caller: Caller,
+        caller: Result<Caller, Error>,
     ) -> Result<TxnResponse, Error> {
         check::txn(&request, self.context.options.limits.txn_ops_max).map_err(Error::Request)?;
+        let caller = caller?;
         let mut response = if mvcc::is_read_only(&request) {
             self.read(
                 &caller,
@@ -138,9 +146,9 @@ impl KvService {
     }
 
     fn range_stream(&self, request: Request<RangeRequest>) -> Result<RangeStream, Error> {
+        range_stream::check(request.get_ref())?;
         let caller = self.caller(&request)?;
         let request = request.into_inner();
-        range_stream::check(&request)?;
         let auth = self.context.gate.state();
         auth.access(&caller).range(&request.key, &request.range_end).map_err(Error::Auth)?;
         Ok(range_stream::stream(self.context.clone(), request))
@@ -155,8 +163,8 @@ impl Kv for KvService {
         &self,
         request: Request<RangeRequest>,
     ) -> Result<Response<RangeResponse>, Status> {
-        let caller = self.caller(&request)?;
-        Ok(Response::new(self.range(request.get_ref(), &caller)?))
+        let caller = self.caller(&request);
+        Ok(Response::new(self.range(request.get_ref(), caller)?))
     }
 
     async fn range_stream(
@@ -167,7 +175,7 @@ impl Kv for KvService {
     }
 
     async fn put(&self, request: Request<PutRequest>) -> Result<Response<PutResponse>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = self.caller(&request);
         Ok(Response::new(self.put(request.into_inner(), caller).await?))
     }
 
@@ -175,12 +183,12 @@ impl Kv for KvService {
         &self,
         request: Request<DeleteRangeRequest>,
     ) -> Result<Response<DeleteRangeResponse>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = self.caller(&request);
         Ok(Response::new(self.delete_range(request.into_inner(), caller).await?))
     }
 
     async fn txn(&self, request: Request<TxnRequest>) -> Result<Response<TxnResponse>, Status> {
-        let caller = self.caller(&request)?;
+        let caller = self.caller(&request);
         Ok(Response::new(self.txn(request.into_inner(), caller).await?))
     }
 

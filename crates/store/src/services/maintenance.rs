@@ -24,6 +24,9 @@ use crate::{
     hash, snapshot,
 };
 
+/// The cluster's version as downgrades are told of it.
+const CLUSTER_VERSION: &str = "3.7";
+
 pub(crate) struct MaintenanceService {
     context: Arc<Context>,
 }
@@ -107,8 +110,8 @@ impl MaintenanceService {
             Ok(())
         });
         work.await.expect("housekeeping does not panic").map_err(Error::Journal)?;
-        let header = Some(self.context.header(self.context.published.revision()));
-        Ok(DefragmentResponse { header })
+        // etcd sends no header here either.
+        Ok(DefragmentResponse { header: None })
     }
 
     async fn hash(&self, request: Request<HashRequest>) -> Result<HashResponse, Error> {
@@ -175,7 +178,11 @@ impl MaintenanceService {
                     ApiError::WrongDowngradeVersionFormat.into()
                 })
             }
-            DowngradeAction::Cancel => Err(ApiError::NoInflightDowngrade.into()),
+            // There is none to cancel, which etcd takes for done.
+            DowngradeAction::Cancel => Ok(DowngradeResponse {
+                header: Some(self.context.header(self.context.published.revision())),
+                version: CLUSTER_VERSION.to_owned(),
+            }),
         }
     }
 }

@@ -77,6 +77,9 @@ enum Place {
     Synced,
     /// From history: everything below this revision was sent.
     Behind(Revision),
+    /// From nowhere: what it has not seen is compacted away. Its id stays taken until the client
+    /// cancels it, as in etcd.
+    Ended,
 }
 
 /// What made a session wake up.
@@ -256,7 +259,7 @@ impl Session {
     fn behind(&self) -> impl Iterator<Item = (WatchId, Revision)> {
         self.watches.iter().filter_map(|(id, watch)| match watch.place {
             Place::Behind(next) => Some((*id, next)),
-            Place::Synced => None,
+            Place::Synced | Place::Ended => None,
         })
     }
 
@@ -320,7 +323,9 @@ impl Session {
         let lost: Vec<WatchId> =
             self.behind().filter(|(_, next)| *next < compacted).map(|(id, _)| id).collect();
         for id in lost {
-            self.remove(id);
+            if let Some(watch) = self.watches.get_mut(&id) {
+                watch.place = Place::Ended;
+            }
             self.outbox.push_back(WatchResponse {
                 canceled: true,
                 compact_revision: compacted.0,
