@@ -130,7 +130,10 @@ async fn start(scene: &Scene, lane: Lane) -> Result<Store> {
 
 async fn get(store: &Store, page: &str) -> Result<String> {
     let answer = http::get(store.port(), page).await?;
-    Ok(format!("{} {}", answer.status, answer.body))
+    // etcd names its checks in whatever order its map has them.
+    let mut lines: Vec<&str> = answer.body.lines().collect();
+    lines.sort_unstable();
+    Ok(format!("{} {}", answer.status, lines.join("\n")))
 }
 
 async fn post(store: &Store, path: &str, body: &Value) -> Result<String> {
