@@ -16,8 +16,12 @@
 //! own because a point read fetches it alone.
 
 mod encoder;
+#[cfg(feature = "fuzz")]
+mod sealing;
 
 pub(super) use encoder::Encoder;
+#[cfg(feature = "fuzz")]
+pub(super) use sealing::seal;
 
 use bytes::Bytes;
 use mvcc::{Position, Revision};
