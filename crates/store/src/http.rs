@@ -14,6 +14,8 @@ mod connection;
 mod counted;
 mod dispatch;
 mod endpoints;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod gateway;
 mod lifecycle;
 mod listen;

@@ -2,7 +2,7 @@
 //! their answers become JSON. Owns that translation; what a request means is the services' affair.
 
 mod call;
-mod json;
+pub(super) mod json;
 mod lines;
 mod refusal;
 mod routes;

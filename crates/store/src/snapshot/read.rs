@@ -44,6 +44,8 @@ pub enum ReadError {
         #[source]
         source: prost::DecodeError,
     },
+    #[error("the snapshot is damaged before byte {offset}: revision {revision} cannot stand there")]
+    OutOfOrder { offset: u64, revision: Revision },
     #[error("a piece of {length} bytes at byte {offset} cannot be right")]
     PieceTooLarge { offset: u64, length: u32 },
     #[error("the snapshot's SHA-256 does not match its content")]
@@ -88,16 +90,36 @@ fn read(
     let mut reader = Reader { inner: snapshot, digest: Sha256::new(), offset: 0 };
     reader.magic()?;
     let mut summary = Summary::default();
+    let mut last = Revision::INITIAL;
     while let Some(piece) = reader.piece()? {
         let offset = reader.offset;
         let image = piece.into_image();
         let mut image = image.map_err(|source| ReadError::Malformed { offset, source })?;
+        if let Some(revision) = misplaced(last, &image) {
+            return Err(ReadError::OutOfOrder { offset, revision });
+        }
+        last = image.last;
         summary.add(&image)?;
         on_image(&mut image)?;
     }
     reader.end()?;
     summary.bytes = reader.offset;
     Ok(summary)
+}
+
+/// The first revision of a piece that does not follow those before it, or whose changes are out of
+/// order or carry another one. A journal refuses such a piece, so no snapshot that holds one is good.
+fn misplaced(before: Revision, image: &Image) -> Option<Revision> {
+    let mut before = before;
+    for record in &image.records {
+        let is_ordered = record.changes.is_sorted_by(|one, next| one.sub < next.sub);
+        let is_own = record.changes.iter().all(|it| it.kv.mod_revision() == record.revision.0);
+        if record.revision <= before || !is_ordered || !is_own {
+            return Some(record.revision);
+        }
+        before = record.revision;
+    }
+    (image.last < before).then_some(image.last)
 }
 
 struct Reader<R> {

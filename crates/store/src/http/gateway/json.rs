@@ -31,7 +31,7 @@ pub(super) fn first<M: DeserializeOwned>(text: &[u8]) -> First<M> {
 }
 
 /// Reads the only message of a whole body. An empty body is the message without fields.
-pub(super) fn read<M: DeserializeOwned + Default>(text: &[u8]) -> Result<M, Status> {
+pub(in crate::http) fn read<M: DeserializeOwned + Default>(text: &[u8]) -> Result<M, Status> {
     match first(text) {
         First::Message { message, .. } => Ok(message),
         First::Nothing => Ok(M::default()),
@@ -40,7 +40,7 @@ pub(super) fn read<M: DeserializeOwned + Default>(text: &[u8]) -> Result<M, Stat
     }
 }
 
-pub(super) fn write(message: &impl Serialize) -> Result<Vec<u8>, Status> {
+pub(in crate::http) fn write(message: &impl Serialize) -> Result<Vec<u8>, Status> {
     serde_json::to_vec(message).map_err(|error| Status::internal(error.to_string()))
 }
 
