@@ -2,9 +2,11 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use etcd_api::{
     etcdserverpb::{
         AuthEnableRequest, AuthUserAddRequest, AuthUserGrantRoleRequest, AuthenticateRequest,
+        CompactionRequest, DeleteRangeRequest, PutRequest, RangeRequest, RangeResponse,
         WatchCreateRequest, WatchRequest, auth_client::AuthClient, cluster_client::ClusterClient,
         kv_client::KvClient, lease_client::LeaseClient, maintenance_client::MaintenanceClient,
         watch_client::WatchClient, watch_request::RequestUnion,
@@ -15,7 +17,7 @@ use etcd_api::{
     v3lockpb::lock_client::LockClient,
 };
 use futures::{StreamExt, stream};
-use journal::EmbeddedJournal;
+use journal::{EmbeddedJournal, Journal};
 use store::{Address, AuthToken, AutoCompaction, Limits, Listener, Options, Service, StopError};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -42,6 +44,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Store {
     address: SocketAddr,
     folder: TempDir,
+    options: Options,
     shutdown: CancellationToken,
     running: JoinSet<Result<(), StopError>>,
 }
@@ -72,14 +75,37 @@ pub(crate) struct Bearer {
 
 impl Store {
     pub(crate) async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("the system has room for a folder");
-        Self::open(folder).await
+        Self::start_with(|_| {}).await
+    }
+
+    /// Starts a store that is not like the others.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = options();
+        change(&mut options);
+        Self::open(new_folder(), options).await
+    }
+
+    /// Starts a store on data that is there.
+    pub(crate) async fn start_on(folder: TempDir) -> Self {
+        Self::open(folder, options()).await
+    }
+
+    /// Starts a store over a journal of the test's own.
+    pub(crate) async fn start_over(
+        journal: Arc<dyn Journal>,
+        folder: TempDir,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
+        let mut options = options();
+        change(&mut options);
+        Self::serve(journal, folder, options).await
     }
 
     /// Stops the store and starts it again on its data.
     pub(crate) async fn restart(self) -> Self {
+        let options = self.options.clone();
         let folder = self.stop().await;
-        Self::open(folder).await
+        Self::open(folder, options).await
     }
 
     /// Stops the store and waits for its end.
@@ -112,12 +138,15 @@ impl Store {
         self.clients_as("token", &answer.into_inner().token).await
     }
 
-    async fn open(folder: TempDir) -> Self {
-        let journal = EmbeddedJournal::open(folder.path(), journal::embedded::Options::default());
-        let journal = Arc::new(journal.expect("the folder is a journal's or empty"));
+    async fn open(folder: TempDir, options: Options) -> Self {
+        let journal = Arc::new(open_journal(&folder));
+        Self::serve(journal, folder, options).await
+    }
+
+    async fn serve(journal: Arc<dyn Journal>, folder: TempDir, options: Options) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a test is its own binary")]
         let clock = std::time::SystemTime::now;
-        let service = Service::start(options(), journal, clock).await.expect("it starts");
+        let service = Service::start(options.clone(), journal, clock).await.expect("it starts");
         let address = match service.addresses().next().expect("it listens") {
             (_, Address::Tcp(address)) => *address,
             (_, Address::Unix(path)) => panic!("{} is no port", path.display()),
@@ -125,7 +154,7 @@ impl Store {
         let shutdown = CancellationToken::new();
         let mut running = JoinSet::new();
         running.spawn(service.run(shutdown.clone()));
-        Self { address, folder, shutdown, running }
+        Self { address, folder, options, shutdown, running }
     }
 
     async fn clients_with(&self, bearer: Bearer) -> Clients {
@@ -161,6 +190,43 @@ impl Clients {
     pub(crate) async fn grant_role(&mut self, user: &str, role: &str) {
         let request = AuthUserGrantRoleRequest { user: user.into(), role: role.into() };
         self.auth.user_grant_role(request).await.expect("a role can be granted");
+    }
+
+    /// Puts a key and returns the revision.
+    pub(crate) async fn put(&mut self, key: &str, value: impl Into<Bytes>) -> i64 {
+        let request =
+            PutRequest { key: key.to_owned().into(), value: value.into(), ..Default::default() };
+        let answer = self.kv.put(request).await.expect("it may be put").into_inner();
+        answer.header.expect("every answer has a header").revision
+    }
+
+    /// Deletes keys in one revision, which it returns. An empty end means one key.
+    pub(crate) async fn delete(&mut self, key: &str, range_end: &str) -> i64 {
+        let request = DeleteRangeRequest {
+            key: key.to_owned().into(),
+            range_end: range_end.to_owned().into(),
+            ..Default::default()
+        };
+        let answer = self.kv.delete_range(request).await.expect("it may be deleted").into_inner();
+        answer.header.expect("every answer has a header").revision
+    }
+
+    /// Compacts, and waits for the work.
+    pub(crate) async fn compact(&mut self, revision: i64) {
+        let request = CompactionRequest { revision, physical: true };
+        self.kv.compact(request).await.expect("it may be compacted");
+    }
+
+    /// All keys as they were at a revision, 0 for now.
+    pub(crate) async fn all_at(&mut self, revision: i64) -> RangeResponse {
+        let everything = Bytes::from_static(b"\0");
+        let request = RangeRequest {
+            key: everything.clone(),
+            range_end: everything,
+            revision,
+            ..Default::default()
+        };
+        self.kv.range(request).await.expect("it may be read").into_inner()
     }
 
     /// Waits for the first change of this kind that `key` ever saw.
@@ -212,6 +278,15 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
 pub(crate) fn refusal<T: std::fmt::Debug>(answer: Result<T, Status>) -> String {
     let status = answer.expect_err("it is refused");
     format!("{:?}: {}", status.code(), status.message())
+}
+
+pub(crate) fn new_folder() -> TempDir {
+    tempfile::tempdir().expect("the system has room for a folder")
+}
+
+pub(crate) fn open_journal(folder: &TempDir) -> EmbeddedJournal {
+    let journal = EmbeddedJournal::open(folder.path(), journal::embedded::Options::default());
+    journal.expect("the folder is a journal's or empty")
 }
 
 fn options() -> Options {

@@ -1,11 +1,20 @@
 //! The store as its clients see it: a whole store in this process, on a folder and a port of its
 //! own, asked over the network.
 
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
+
 mod auth;
 mod cluster;
 mod election;
 mod harness;
 mod health;
+mod held;
+mod keeping;
+mod kv;
 mod lease;
+mod limits;
 mod lock;
 mod metrics;
+mod regressions;
+mod watch;
+mod watching;

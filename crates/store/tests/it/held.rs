@@ -1,0 +1,107 @@
+//! A journal whose appends wait until the test lets them go: a disk that is slow at the right moment.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use etcd_api::mvccpb::KeyValue;
+use journal::{
+    AppendError, Batch, BatchId, EmbeddedJournal, Epoch, Error, Head, Image, Journal, Size,
+};
+use mvcc::{Position, Record, Revision};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Semaphore;
+
+/// Everything else goes straight to the embedded journal.
+pub(crate) struct HeldJournal {
+    inner: EmbeddedJournal,
+    is_held: Mutex<bool>,
+    released: Condvar,
+    /// One permit for each append that has come and waits.
+    arrived: Semaphore,
+}
+
+// === impl HeldJournal ===
+
+impl HeldJournal {
+    pub(crate) fn new(inner: EmbeddedJournal) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            is_held: Mutex::new(false),
+            released: Condvar::new(),
+            arrived: Semaphore::new(0),
+        })
+    }
+
+    /// From now on appends wait.
+    pub(crate) fn hold(&self) {
+        *self.is_held.lock() = true;
+    }
+
+    /// Waits until an append waits.
+    pub(crate) async fn arrival(&self) {
+        self.arrived.acquire().await.expect("it is never closed").forget();
+    }
+
+    /// Lets the append that waits go on, and all later ones.
+    pub(crate) fn release(&self) {
+        *self.is_held.lock() = false;
+        self.released.notify_all();
+    }
+}
+
+impl Journal for HeldJournal {
+    fn claim(&self) -> Result<Epoch, Error> {
+        self.inner.claim()
+    }
+
+    fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
+        let mut is_held = self.is_held.lock();
+        if *is_held {
+            self.arrived.add_permits(1);
+            // The store appends from a thread of its own, so that waiting here stops nobody else.
+            self.released.wait_while(&mut is_held, |is_held| *is_held);
+        }
+        drop(is_held);
+        self.inner.append(epoch, batch)
+    }
+
+    fn holds(&self, id: BatchId) -> Result<bool, Error> {
+        self.inner.holds(id)
+    }
+
+    fn durable(&self) -> Result<Revision, Error> {
+        self.inner.durable()
+    }
+
+    fn meta(&self) -> Result<Vec<(Bytes, Bytes)>, Error> {
+        self.inner.meta()
+    }
+
+    fn heads(&self, visit: &mut dyn FnMut(Head)) -> Result<(), Error> {
+        self.inner.heads(visit)
+    }
+
+    fn records(&self, from: Revision, bytes_max: usize) -> Result<Vec<Record>, Error> {
+        self.inner.records(from, bytes_max)
+    }
+
+    fn read(&self, at: Position) -> Result<Option<KeyValue>, Error> {
+        self.inner.read(at)
+    }
+
+    fn forget(&self, epoch: Epoch, positions: &[Position]) -> Result<(), AppendError> {
+        self.inner.forget(epoch, positions)
+    }
+
+    fn ingest(&self, epoch: Epoch, image: &Image) -> Result<(), AppendError> {
+        self.inner.ingest(epoch, image)
+    }
+
+    fn maintain(&self) -> Result<bool, Error> {
+        self.inner.maintain()
+    }
+
+    fn size(&self) -> Result<Size, Error> {
+        self.inner.size()
+    }
+}

@@ -1,0 +1,139 @@
+//! Bounds on requests and on room, by the numbers of their lines in the specification.
+
+use std::sync::Arc;
+
+use etcd_api::etcdserverpb::{
+    AlarmMember, AlarmRequest, AlarmType, DefragmentRequest, LeaseGrantRequest, PutRequest,
+    StatusRequest, alarm_request::AlarmAction,
+};
+use futures::future::join_all;
+use journal::{EmbeddedJournal, embedded};
+use tonic::Status;
+
+use crate::{
+    harness::{Clients, Store, new_folder, refusal, soon},
+    watching::{Watching, range},
+};
+
+/// etcd's default.
+const REQUEST_BYTES_MAX: usize = 1536 * 1024;
+
+/// What a put takes beside its value, here.
+const KEY_BYTES: usize = 16;
+
+/// Room for a few values.
+const QUOTA_BYTES: u64 = 256 * 1024;
+
+const NO_SPACE: &str = "ResourceExhausted: etcdserver: mvcc: database space exceeded";
+
+async fn put(clients: &mut Clients, bytes: usize) -> Result<(), Status> {
+    let value = vec![b'v'; bytes];
+    let request = PutRequest { key: "a".into(), value: value.into(), ..Default::default() };
+    clients.kv.put(request).await.map(drop)
+}
+
+async fn alarm(clients: &mut Clients, action: AlarmAction) -> Vec<AlarmMember> {
+    let request =
+        AlarmRequest { action: action.into(), alarm: AlarmType::Nospace.into(), member_id: 0 };
+    let request = match action {
+        AlarmAction::Get => request,
+        _ => {
+            let status = clients.maintenance.status(StatusRequest {}).await.unwrap().into_inner();
+            AlarmRequest { member_id: status.leader, ..request }
+        }
+    };
+    clients.maintenance.alarm(request).await.unwrap().into_inner().alarms
+}
+
+/// Overwrites one key until the store has no room.
+async fn fill(clients: &mut Clients) -> Status {
+    loop {
+        if let Err(refused) = put(clients, 16 * 1024).await {
+            return refused;
+        }
+    }
+}
+
+#[tokio::test]
+async fn l42_a_request_has_a_largest_size() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    put(&mut clients, REQUEST_BYTES_MAX - KEY_BYTES).await.unwrap();
+    assert_eq!(
+        refusal(put(&mut clients, REQUEST_BYTES_MAX + 1).await),
+        "InvalidArgument: etcdserver: request is too large"
+    );
+}
+
+#[tokio::test]
+async fn l42_an_answer_has_none() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    clients.kv = clients.kv.max_decoding_message_size(usize::MAX);
+    for key in ["a", "b", "c", "d", "e"] {
+        clients.put(key, vec![b'v'; REQUEST_BYTES_MAX - KEY_BYTES]).await;
+    }
+    let answer = clients.all_at(0).await;
+    assert_eq!(answer.kvs.len(), 5);
+    assert!(answer.kvs.iter().all(|kv| kv.value().len() == REQUEST_BYTES_MAX - KEY_BYTES));
+}
+
+#[tokio::test]
+async fn l42_a_connection_carries_many_streams() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    let mut streams = Vec::new();
+    for _ in 0..500 {
+        streams.push(soon(Watching::of(&mut clients, range("a", "", 0))).await);
+    }
+    clients.put("a", "1").await;
+    let told = join_all(streams.iter_mut().map(Watching::told)).await;
+    assert!(told.iter().all(|told| told == "watch 0 at 2: put a=1@2"), "{told:?}");
+}
+
+#[tokio::test]
+async fn l43_a_full_store_refuses_what_needs_room_and_nothing_else() {
+    let store = Store::start_with(|options| options.limits.quota_bytes = QUOTA_BYTES).await;
+    let mut clients = store.clients().await;
+    assert_eq!(refusal::<()>(Err(soon(fill(&mut clients)).await)), NO_SPACE);
+    assert_eq!(alarm(&mut clients, AlarmAction::Get).await.len(), 1);
+    assert_eq!(refusal(put(&mut clients, 1).await), NO_SPACE, "however small");
+    let grant = LeaseGrantRequest { id: 0, ttl: 100 };
+    assert_eq!(refusal(clients.lease.lease_grant(grant).await), NO_SPACE);
+
+    let revision = clients.all_at(0).await.header.unwrap().revision;
+    assert_eq!(clients.delete("a", "").await, revision + 1);
+    clients.compact(revision + 1).await;
+}
+
+#[tokio::test]
+async fn l43_the_alarm_survives_a_restart() {
+    let store = Store::start_with(|options| options.limits.quota_bytes = QUOTA_BYTES).await;
+    soon(fill(&mut store.clients().await)).await;
+    let store = store.restart().await;
+    let mut clients = store.clients().await;
+    assert_eq!(refusal(put(&mut clients, 1).await), NO_SPACE);
+    let status = clients.maintenance.status(StatusRequest {}).await.unwrap().into_inner();
+    assert_eq!(status.errors, [format!("memberID:{} alarm:NOSPACE ", status.leader)]);
+}
+
+#[tokio::test]
+async fn l43_the_alarm_stays_until_it_is_cleared() {
+    let folder = new_folder();
+    let options =
+        embedded::Options { segment_bytes: embedded::SEGMENT_BYTES_MIN, ..Default::default() };
+    let journal = EmbeddedJournal::open(folder.path(), options).unwrap();
+    let store = Store::start_over(Arc::new(journal), folder, |options| {
+        options.limits.quota_bytes = QUOTA_BYTES;
+    });
+    let store = store.await;
+    let mut clients = store.clients().await;
+    soon(fill(&mut clients)).await;
+    let revision = clients.delete("a", "").await;
+    clients.compact(revision).await;
+    clients.maintenance.defragment(DefragmentRequest {}).await.unwrap();
+    assert_eq!(refusal(put(&mut clients, 1).await), NO_SPACE, "room alone is not enough");
+    assert_eq!(alarm(&mut clients, AlarmAction::Deactivate).await.len(), 1);
+    assert_eq!(alarm(&mut clients, AlarmAction::Get).await, []);
+    put(&mut clients, 1).await.expect("there is room, and no alarm");
+}
