@@ -1,6 +1,7 @@
 //! The naive store: a list of everything that ever happened. Every question is answered by reading
 //! the list from its beginning, so there is little here that could be wrong.
 
+pub(crate) mod duplicates;
 mod history;
 mod range;
 mod txn;
