@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journal::{Batch, BatchId, Epoch, Journal};
+use journal::{Batch, BatchId, Epoch, Journal, Size};
 use mvcc::Keyspace;
 
 use crate::{
@@ -17,6 +17,8 @@ use crate::{
 pub(crate) struct Opened {
     pub(crate) state: Loaded,
     pub(crate) identity: Identity,
+    /// What the journal takes already.
+    pub(crate) size: Size,
     /// The number of the last batch written under this epoch.
     pub(crate) batch_number: u64,
 }
@@ -71,8 +73,9 @@ pub(crate) fn open(journal: &Arc<dyn Journal>) -> Result<Opened, LoadError> {
     let auth = auth::State::load(auth_entries).map_err(|source| LoadError::Auth { source })?;
     let keyspace = replay(&**journal, &meta)?;
     let (identity, batch_number) = identify(&**journal, &meta, epoch)?;
+    let size = journal.size().map_err(|source| LoadError::Read { source })?;
     let state = Loaded { keyspace, alarms: Alarms::new(meta.alarms), auth };
-    Ok(Opened { state, identity, batch_number })
+    Ok(Opened { state, identity, size, batch_number })
 }
 
 fn replay(journal: &dyn Journal, meta: &Meta) -> Result<Keyspace, LoadError> {

@@ -29,12 +29,11 @@ pub(crate) struct Quota {
 // === impl Quota ===
 
 impl Quota {
-    pub(crate) fn new(limit_bytes: u64) -> Self {
-        Self {
-            limit_bytes,
-            used_bytes: AtomicU64::new(0),
-            available_bytes: AtomicU64::new(u64::MAX),
-        }
+    pub(crate) fn new(limit_bytes: u64, size: Size) -> Self {
+        let quota =
+            Self { limit_bytes, used_bytes: AtomicU64::new(0), available_bytes: AtomicU64::new(0) };
+        quota.note(size);
+        quota
     }
 
     pub(crate) fn note(&self, size: Size) {
@@ -72,9 +71,7 @@ mod tests {
     use super::*;
 
     fn quota(limit_bytes: u64, total_bytes: u64, available_bytes: u64) -> Quota {
-        let quota = Quota::new(limit_bytes);
-        quota.note(Size { total_bytes, in_use_bytes: total_bytes, available_bytes });
-        quota
+        Quota::new(limit_bytes, Size { total_bytes, in_use_bytes: total_bytes, available_bytes })
     }
 
     #[test]

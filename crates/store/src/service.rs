@@ -139,7 +139,7 @@ fn assemble(
     clock: fn() -> SystemTime,
     registry: &mut Registry,
 ) -> Result<(Arc<Context>, Flow), auth::KeyError> {
-    let Opened { state, identity, batch_number } = opened;
+    let Opened { state, identity, size, batch_number } = opened;
     let epoch = identity.term;
     let (commands, command_queue) = mpsc::channel(sequencer::COMMANDS_MAX);
     let (batches, batch_queue) = std_mpsc::sync_channel(1);
@@ -161,7 +161,7 @@ fn assemble(
         deadlines: Mutex::new(deadlines(&state.keyspace)),
         alarms: ArcSwap::from_pointee(state.alarms.clone()),
         gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(state.auth.clone()))?,
-        quota: Arc::new(Quota::new(options.limits.quota_bytes)),
+        quota: Arc::new(Quota::new(options.limits.quota_bytes, size)),
         watch: Arc::new(SessionContext {
             hub,
             history,
