@@ -71,6 +71,7 @@ impl LeaseService {
         request: Request<LeaseRevokeRequest>,
     ) -> Result<LeaseRevokeResponse, Error> {
         let caller = self.caller(&request)?;
+        self.permit(&caller, |access| access.identified())?;
         let id = LeaseId(request.into_inner().id);
         let revision = self.context.sequencer.revoke(id, Some(caller)).await?;
         Ok(LeaseRevokeResponse { header: Some(self.context.header(revision)) })
