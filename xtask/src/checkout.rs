@@ -62,6 +62,17 @@ impl Checkout {
         Self { cargo_target: Some(folder), ..self.clone() }
     }
 
+    /// A file or folder of the checkout, by its path from the root.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// Where cargo's output goes.
+    pub(crate) fn cargo_target(&self) -> PathBuf {
+        let named = || std::env::var_os("CARGO_TARGET_DIR").map(|folder| self.root.join(folder));
+        self.cargo_target.clone().or_else(named).unwrap_or_else(|| self.root.join("target"))
+    }
+
     pub(crate) fn recipes(&self) -> PathBuf {
         self.root.join("xtask/peers")
     }

@@ -4,6 +4,7 @@
 //! both want all cores. A suite whose peer cannot be had is skipped by name and reason; under
 //! continuous integration that is a failure, so that nothing passes by being absent.
 
+mod fuzz;
 mod report;
 mod table;
 
@@ -60,7 +61,7 @@ pub(crate) fn run(checkout: &Checkout, options: &Options) -> Result<bool> {
     let mut report = Report::new(is_ci);
     for suite in suites {
         eprintln!("\n=== {}: {}", suite.name, suite.claim);
-        let outcome = match provisioned.lack(suite) {
+        let outcome = match provisioned.lack(suite).or_else(|| missing_tool(suite)) {
             Some(reason) => Outcome::Skipped(reason),
             None if run_suite(checkout, options, suite, &provisioned)? => Outcome::Passed,
             None => Outcome::Failed,
@@ -74,6 +75,14 @@ pub(crate) fn run(checkout: &Checkout, options: &Options) -> Result<bool> {
 fn select(filter: Option<&str>) -> Vec<&'static Suite> {
     let is_wanted = |suite: &&Suite| filter.is_none_or(|filter| suite.name.contains(filter));
     SUITES.iter().filter(is_wanted).collect()
+}
+
+/// What the suite's tools need beside Rust and cannot have.
+fn missing_tool(suite: &Suite) -> Option<String> {
+    match suite.action {
+        Action::Fuzz => fuzz::missing_tool(),
+        Action::Verify | Action::Cargo(_) => None,
+    }
 }
 
 fn filter_text(options: &Options) -> &str {
@@ -103,6 +112,7 @@ fn run_suite(
 ) -> Result<bool> {
     match suite.action {
         Action::Verify => verify::run(checkout),
+        Action::Fuzz => fuzz::run(checkout, options.is_full),
         Action::Cargo(commands) => {
             for arguments in commands {
                 let mut cargo = checkout.cargo(arguments);

@@ -7,7 +7,7 @@ use super::imports::imports;
 use super::mask::mask;
 
 /// Crates that test and measure; they may touch what the product may not.
-const TOOLS: [&str; 3] = ["bench", "e2e", "xtask"];
+const TOOLS: [&str; 4] = ["bench", "e2e", "fuzz", "xtask"];
 
 /// Crates that decide and do nothing else.
 const CORE_CRATES: [&str; 3] = ["fit", "mvcc", "registry"];

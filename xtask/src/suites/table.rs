@@ -12,6 +12,7 @@ pub(super) enum Action {
     Verify,
     /// Cargo commands, each of which must succeed before the next is tried.
     Cargo(&'static [&'static [&'static str]]),
+    Fuzz,
 }
 
 /// In the order they run: what fails fast comes first.
@@ -27,6 +28,12 @@ pub(super) const SUITES: &[Suite] = &[
         claim: "every test that needs no peer",
         needs: &[],
         action: Action::Cargo(&[&["test", "--workspace", "--locked"]]),
+    },
+    Suite {
+        name: "fuzz",
+        claim: "no bytes from outside make anything panic or contradict itself",
+        needs: &[],
+        action: Action::Fuzz,
     },
     Suite {
         name: "e2e",
