@@ -14,7 +14,7 @@ Exit codes:
   2  the command line or the configuration is wrong
   3  nobody answers at the endpoint";
 
-/// Keeps the state of a cluster: etcd's API on one machine or many.
+/// Keeps the state of a cluster: etcd's API, durable, in one process.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Cli {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::{FolderArgs, Output},
+    commands::up,
     report::{self, Exit, Failure, Outcome},
 };
 
@@ -19,16 +20,18 @@ const NAME_DATA_DIR: &str = "name the folder that was given as --data-dir";
 /// Explains the folder, damage included.
 pub(crate) fn run(arguments: &FolderArgs) -> Outcome {
     check_exists(&arguments.dir)?;
-    let report = embedded::inspect(&arguments.dir).map_err(failure)?;
+    let dir = up::journal_in(&arguments.dir);
+    let report = embedded::inspect(&dir).map_err(failure)?;
     match arguments.output {
-        Output::Table => report::data(&table(&report, &arguments.dir)),
+        Output::Table => report::data(&table(&report, &dir)),
         Output::Json => report::data(&json(&report).to_string()),
     }
 }
 
 /// Answers whether the folder is sound.
 pub(crate) fn run_verify(dir: &Path, output: Output) -> Outcome {
-    let report = embedded::verify(dir).map_err(failure)?;
+    let dir = up::journal_in(dir);
+    let report = embedded::verify(&dir).map_err(failure)?;
     match output {
         Output::Table => {
             let revision = report.state.map_or(0, |state| state.durable.0);

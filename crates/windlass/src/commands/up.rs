@@ -39,6 +39,12 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
     Ok(())
 }
 
+/// The journal's folder that a user means: `dir`, or the one that `up` keeps inside it.
+pub(crate) fn journal_in(dir: &Path) -> PathBuf {
+    let inner = dir.join(STORE_FOLDER);
+    if inner.is_dir() { inner } else { dir.to_owned() }
+}
+
 /// The same store that `store serve` with these flags would be.
 fn store(data_dir: &Path, listen: SocketAddr) -> Result<Serve, Failure> {
     let Some(data_dir) = data_dir.to_str() else {
