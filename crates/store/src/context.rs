@@ -100,7 +100,10 @@ impl Context {
             return Ok(());
         }
         self.sequencer.alarm(crate::alarm::Change::Raise(self.no_space_alarm())).await?;
-        tracing::error!(quota_bytes = self.options.limits.quota_bytes, "the quota is used up");
+        tracing::error!(
+            quota_bytes = self.options.limits.quota_bytes,
+            "writes are refused: the quota is used up or the disk is nearly full"
+        );
         Err(ApiError::NoSpace.into())
     }
 

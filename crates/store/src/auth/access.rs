@@ -96,10 +96,11 @@ impl<'a> Access<'a> {
         self.lease(Right::Read, keys)
     }
 
-    /// Asking for the roles of a user: administrators, and users about themselves.
+    /// Asking for the roles of a user: administrators, and users about themselves. To etcd nobody is
+    /// the user without a name, who may ask about that user and hears that there is none.
     pub(crate) fn user_get(self, name: &str) -> Result<(), Error> {
-        self.admin()
-            .or_else(|refusal| if self.name() == Some(name) { Ok(()) } else { Err(refusal) })
+        let is_own = self.name().unwrap_or_default() == name;
+        self.admin().or_else(|refusal| if is_own { Ok(()) } else { Err(refusal) })
     }
 
     /// Asking for the permissions of a role: administrators, and whoever has the role.
