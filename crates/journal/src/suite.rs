@@ -1,4 +1,4 @@
-//! What every journal must do, as tests: one function per obligation of [`Journal`](crate::Journal),
+//! What every journal must do, as tests: one function per obligation of [`Journal`],
 //! and random [`history`] against a naive model.
 //!
 //! An implementation provides a [`Subject`] and calls [`conformance!`](crate::conformance), which

@@ -6,8 +6,8 @@
 //!              └── published state ◄──┴── watch, leases, auth ◄┘
 //! ```
 //!
-//! A write goes through the [`sequencer`], which gives it its revision and answers when it is
-//! durable. A read takes the newest [`published`] state and waits for nobody. [`watch`] is a cursor
+//! A write goes through the `sequencer`, which gives it its revision and answers when it is
+//! durable. A read takes the newest `published` state and waits for nobody. `watch` is a cursor
 //! over the journal. The store never keeps state on a disk itself: that is the journal's.
 
 mod alarm;

@@ -1,6 +1,6 @@
 //! Watches: each is a cursor over the journal.
 //!
-//! A watch that has seen everything durable is *synced*: the [`hub`] hands it each new batch as it
+//! A watch that has seen everything durable is *synced*: the hub hands it each new batch as it
 //! comes, encoded once for all watches that want the same. A watch that starts in the past, or
 //! whose client reads slower than the store writes, is *behind*: its stream's [`session`] reads
 //! [`history`] at the client's pace and joins the hub when it has caught up. So a slow client costs

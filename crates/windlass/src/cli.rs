@@ -72,7 +72,7 @@ pub(crate) enum SnapshotCommand {
 pub(crate) enum BenchCommand {
     /// Measure the store
     Store(BenchStoreArgs),
-    /// Serve a ceiling: LISTEN OBJECTS [DATA_DIR]
+    /// Serve a ceiling: address, number of objects, and a data folder for the durable one
     #[command(hide = true)]
     Ceiling { arguments: Vec<String> },
 }
