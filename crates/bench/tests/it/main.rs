@@ -5,7 +5,7 @@
 mod rows;
 mod running;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bench::store::{Launch, Options, Place, Role, Scale, Subject};
 
@@ -27,6 +27,15 @@ fn options(scratch: &Path, subjects: Vec<Subject>, rows: &[&str]) -> Options {
 }
 
 fn launched_ceiling(role: Role) -> Subject {
-    let program = env!("CARGO_BIN_EXE_ceiling").into();
+    let program = ceiling_program();
+    assert!(program.exists(), "{} is built by `cargo test -p bench`", program.display());
     Subject { role, place: Place::Launched(Launch { program, args: vec![] }) }
+}
+
+/// An example and not a binary: `cargo run` in the workspace has to mean windlass. Cargo puts
+/// examples beside the folder of test programs.
+fn ceiling_program() -> PathBuf {
+    let own = std::env::current_exe().expect("a test program knows where it is");
+    let programs = own.parent().and_then(Path::parent).expect("it lies in a folder of the target");
+    programs.join("examples").join("ceiling")
 }
