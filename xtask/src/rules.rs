@@ -16,6 +16,7 @@ mod imports;
 mod mask;
 mod module_docs;
 mod names;
+mod one_binary;
 mod source;
 mod spawn;
 mod storage;
@@ -111,6 +112,11 @@ pub(crate) const RULES: &[Rule] = &[
         name: test_sleep::RULE,
         claim: "no tokio sleep in unpaused tests",
         check: Check::Source(test_sleep::check),
+    },
+    Rule {
+        name: one_binary::RULE,
+        claim: "`cargo run` means windlass",
+        check: Check::Text(one_binary::check),
     },
     Rule {
         name: workspace_lints::RULE,
