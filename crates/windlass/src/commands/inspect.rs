@@ -5,7 +5,7 @@ use std::path::Path;
 use comfy_table::{Table, presets};
 use journal::{
     Error,
-    embedded::{self, Report},
+    embedded::{self, Report, SegmentReport},
 };
 use serde_json::{Value, json};
 
@@ -16,16 +16,23 @@ use crate::{
 };
 
 const NAME_DATA_DIR: &str = "name the folder that was given as --data-dir";
+const RESTORE: &str =
+    "restore a snapshot, or ask for help with the output of `windlass store inspect`";
 
-/// Explains the folder, damage included.
+/// Explains the folder, damage included, and answers whether it is sound.
 pub(crate) fn run(arguments: &FolderArgs) -> Outcome {
     check_exists(&arguments.dir)?;
     let dir = up::journal_in(&arguments.dir);
     let report = embedded::inspect(&dir).map_err(failure)?;
     match arguments.output {
-        Output::Table => report::data(&table(&report, &dir)),
-        Output::Json => report::data(&json(&report).to_string()),
+        Output::Table => report::data(&table(&report, &dir))?,
+        Output::Json => report::data(&json(&report).to_string())?,
     }
+    if report.damage.is_empty() {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("{} is damaged", dir.display());
+    Err(Failure::new(Exit::No, error).with_hint(RESTORE))
 }
 
 /// Answers whether the folder is sound.
@@ -53,9 +60,7 @@ fn failure(error: Error) -> Failure {
     let hint = match &error {
         Error::Locked { .. } => "stop the store that uses the folder",
         Error::NewerFormat { .. } => "use the windlass that wrote it, or a newer one",
-        Error::Corrupt { .. } | Error::Missing { .. } => {
-            "restore a snapshot, or ask for help with the output of `windlass store inspect`"
-        }
+        Error::Corrupt { .. } | Error::Missing { .. } => RESTORE,
         _ => NAME_DATA_DIR,
     };
     Failure::new(Exit::No, error).with_hint(hint)
@@ -90,7 +95,7 @@ fn segments(report: &Report) -> String {
     for segment in &report.segments {
         table.add_row([
             format!("{:x}", segment.id),
-            format!("{}..={}", segment.base.0 + 1, segment.last.0),
+            revisions(segment),
             segment.file_bytes.to_string(),
             segment.frame_bytes.to_string(),
             segment.changes.to_string(),
@@ -99,6 +104,14 @@ fn segments(report: &Report) -> String {
         ]);
     }
     table.trim_fmt()
+}
+
+/// The revisions a segment stands for; a new one stands for none.
+fn revisions(segment: &SegmentReport) -> String {
+    if segment.last == segment.base {
+        return "-".to_owned();
+    }
+    format!("{}..={}", segment.base.0 + 1, segment.last.0)
 }
 
 fn json(report: &Report) -> Value {

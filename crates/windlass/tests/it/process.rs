@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
+    os::unix::fs::FileExt,
     path::Path,
     process::{Child, ChildStderr, Command, ExitStatus, Stdio},
 };
@@ -151,6 +152,28 @@ fn an_import_leaves_a_folder_with_something_in_it_alone() {
     let (code, words) = failure(windlass(import).arg(folder.path()));
     assert_eq!(code, Some(1));
     assert!(words.contains("exists and is not empty\nhint: name a folder"), "{words}");
+}
+
+#[test]
+fn inspecting_a_folder_tells_whether_it_is_sound() {
+    let folder = tempfile::tempdir().unwrap();
+    Running::start(folder.path()).stop(Signal::TERM);
+    let inspect = || windlass(["store", "inspect"]).arg(folder.path()).output().unwrap();
+    let sound = inspect();
+    let table = String::from_utf8(sound.stdout).unwrap();
+    assert!(sound.status.success(), "{table}");
+    let segment: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(segment[..2], ["1", "-"], "nothing was written: {table}");
+
+    let log = folder.path().join("store/log/0000000000000001-00000001.seg");
+    let file = std::fs::File::options().write(true).open(log).unwrap();
+    file.write_all_at(b"?", 0).unwrap();
+    let damaged = inspect();
+    let (table, words) =
+        (String::from_utf8_lossy(&damaged.stdout), String::from_utf8_lossy(&damaged.stderr));
+    assert_eq!(damaged.status.code(), Some(1), "{table}");
+    assert!(table.contains("damage: "), "{table}");
+    assert!(words.contains("is damaged\nhint: restore a snapshot"), "{words}");
 }
 
 #[test]
