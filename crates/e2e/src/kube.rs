@@ -3,5 +3,5 @@
 mod apiserver;
 mod kubectl;
 
-pub use apiserver::{Apiserver, ApiserverOptions};
+pub use apiserver::{Apiserver, ApiserverOptions, Identity};
 pub use kubectl::{Kubectl, Watching};

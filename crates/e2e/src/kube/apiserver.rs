@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use etcd_api::etcdserverpb::RangeRequest;
 
 use super::Kubectl;
+use super::kubectl::Login;
 use crate::assets::Asset;
 use crate::ports;
 use crate::process::{Process, Program};
@@ -26,13 +27,24 @@ const STARTS_MAX: usize = 3;
 pub struct ApiserverOptions {
     /// Beside those that every API server gets.
     pub flags: Vec<String>,
+    /// Who may log in beside the administrator.
+    pub identities: Vec<Identity>,
 }
 
-/// A running API server.
+/// Somebody the API server knows by a token.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub user: String,
+    pub groups: Vec<String>,
+}
+
+/// A running API server, or one that was killed and may be started again.
 #[derive(Debug)]
 pub struct Apiserver {
-    process: Process,
+    program: Program,
+    process: Option<Process>,
     kubectl: Kubectl,
+    others: Vec<(String, Kubectl)>,
 }
 
 /// What an API server reads from files.
@@ -44,6 +56,8 @@ struct Files {
     tokens: PathBuf,
     /// The bearer token of `system:masters`; random, so that a foreign server refuses it.
     admin_token: String,
+    /// User and token of everybody else.
+    other_tokens: Vec<(String, String)>,
 }
 
 // === impl Apiserver ===
@@ -63,37 +77,89 @@ impl Apiserver {
     }
 
     async fn try_start(scene: &Scene, store: &Store, options: &ApiserverOptions) -> Result<Self> {
-        let files = Files::write(&scene.folder("kube")?)?;
+        let files = Files::write(&scene.folder("kube")?, &options.identities)?;
         let [port] = ports::free()?;
         let mut arguments = base_flags(&files, store, port);
         arguments.extend(options.flags.clone());
-        let mut process = Process::start(&Program {
+        let program = Program {
             name: "kube-apiserver".to_owned(),
             path: scene.program(Asset::KubeApiserver)?,
             arguments,
             environment: Vec::new(),
             log_folder: scene.folder("logs")?,
-        })?;
+        };
+        let mut process = Process::start(&program)?;
         let certificate = files.certificates.join("apiserver.crt");
         wait_for("kube-apiserver's certificate", READY_WAIT, async || {
             process.ensure_alive()?;
             Ok(level(certificate.is_file(), || "no certificate yet".to_owned()))
         })
         .await?;
-        let kubectl = Kubectl::new(scene, &files.folder, port, &files.admin_token, &certificate)?;
-        wait_ready(&mut process, &kubectl).await?;
-        let mut server = Self { process, kubectl };
+        let kubectl = |user: &str, token: &str| {
+            Kubectl::new(
+                scene,
+                &files.folder,
+                &Login { user, token, port, certificate: &certificate },
+            )
+        };
+        let others = files.other_tokens.iter();
+        let others = others.map(|(user, token)| Ok((user.clone(), kubectl(user, token)?)));
+        let mut server = Self {
+            others: others.collect::<Result<_>>()?,
+            kubectl: kubectl("admin", &files.admin_token)?,
+            program,
+            process: Some(process),
+        };
+        server.wait_ready().await?;
         server.ensure_ours(store).await?;
         Ok(server)
     }
 
+    /// The administrator's.
     #[must_use]
     pub fn kubectl(&self) -> &Kubectl {
         &self.kubectl
     }
 
+    /// One of those named in the options.
+    pub fn kubectl_of(&self, user: &str) -> Result<&Kubectl> {
+        let found = self.others.iter().find(|(name, _)| name == user);
+        found.map(|(_, kubectl)| kubectl).with_context(|| format!("{user} has no token"))
+    }
+
     pub fn ensure_alive(&mut self) -> Result<()> {
-        self.process.ensure_alive()
+        self.process()?.ensure_alive()
+    }
+
+    pub fn process(&mut self) -> Result<&mut Process> {
+        self.process.as_mut().context("kube-apiserver is not running")
+    }
+
+    /// kill -9.
+    pub fn kill(&mut self) -> Result<()> {
+        self.process.take().context("kube-apiserver is not running")?.kill()
+    }
+
+    /// Starts what was killed, on the port and with the keys it had, and waits until it works.
+    pub async fn restart(&mut self) -> Result<()> {
+        ensure!(self.process.is_none(), "kube-apiserver is running already");
+        self.process = Some(Process::start(&self.program)?);
+        self.wait_ready().await
+    }
+
+    async fn wait_ready(&mut self) -> Result<()> {
+        let process = self.process.as_mut().context("kube-apiserver is not running")?;
+        let kubectl = &self.kubectl;
+        wait_for("kube-apiserver to be ready", READY_WAIT, async || {
+            process.ensure_alive()?;
+            let ready = kubectl.run(&["get", "--raw", "/readyz"]).await;
+            let outcome = match ready {
+                Ok(_) => kubectl.run(&["get", "namespace", "default"]).await,
+                error => error,
+            };
+            Ok(level(outcome.is_ok(), || format!("{outcome:?}")))
+        })
+        .await
     }
 
     /// What was written through this server must be found in our store.
@@ -106,19 +172,6 @@ impl Apiserver {
         ensure!(found.into_inner().count == 1, "the API server does not write to our store");
         Ok(())
     }
-}
-
-async fn wait_ready(process: &mut Process, kubectl: &Kubectl) -> Result<()> {
-    wait_for("kube-apiserver to be ready", READY_WAIT, async || {
-        process.ensure_alive()?;
-        let ready = kubectl.run(&["get", "--raw", "/readyz"]).await;
-        let outcome = match ready {
-            Ok(_) => kubectl.run(&["get", "namespace", "default"]).await,
-            error => error,
-        };
-        Ok(level(outcome.is_ok(), || format!("{outcome:?}")))
-    })
-    .await
 }
 
 fn level(is_reached: bool, status: impl FnOnce() -> String) -> Level<()> {
@@ -153,21 +206,56 @@ fn is_address_in_use(error: &anyhow::Error) -> bool {
 // === impl Files ===
 
 impl Files {
-    fn write(folder: &Path) -> Result<Self> {
+    fn write(folder: &Path, identities: &[Identity]) -> Result<Self> {
         let files = Self {
             folder: folder.to_owned(),
             certificates: folder.join("certs"),
             private_key: folder.join("sa.key"),
             public_key: folder.join("sa.pub"),
             tokens: folder.join("tokens.csv"),
-            admin_token: format!("{:032x}", rand::random::<u128>()),
+            admin_token: token(),
+            other_tokens: identities.iter().map(|each| (each.user.clone(), token())).collect(),
         };
         let key = rcgen::KeyPair::generate().context("make the service account key")?;
         write(&files.private_key, &key.serialize_pem())?;
         write(&files.public_key, &key.public_key_pem())?;
-        write(&files.tokens, &format!("{},admin,1,\"system:masters\"\n", files.admin_token))?;
+        write(&files.tokens, &files.token_file(identities))?;
         Ok(files)
     }
+
+    fn token_file(&self, identities: &[Identity]) -> String {
+        let mut text = format!("{},admin,admin,\"system:masters\"\n", self.admin_token);
+        for ((user, token), identity) in self.other_tokens.iter().zip(identities) {
+            text += &format!("{token},{user},{user},\"{}\"\n", identity.groups.join(","));
+        }
+        text
+    }
+}
+
+// === impl Identity ===
+
+impl Identity {
+    /// A pod's, without the pod.
+    #[must_use]
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        Self {
+            user: format!("system:serviceaccount:{namespace}:{name}"),
+            groups: vec![
+                "system:serviceaccounts".to_owned(),
+                format!("system:serviceaccounts:{namespace}"),
+            ],
+        }
+    }
+
+    /// A kubelet's.
+    #[must_use]
+    pub fn kubelet(node: &str) -> Self {
+        Self { user: format!("system:node:{node}"), groups: vec!["system:nodes".to_owned()] }
+    }
+}
+
+fn token() -> String {
+    format!("{:032x}", rand::random::<u128>())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

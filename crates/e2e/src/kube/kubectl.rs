@@ -23,6 +23,14 @@ pub struct Kubectl {
     logs: PathBuf,
 }
 
+/// How somebody reaches an API server.
+pub(super) struct Login<'l> {
+    pub(super) user: &'l str,
+    pub(super) token: &'l str,
+    pub(super) port: u16,
+    pub(super) certificate: &'l Path,
+}
+
 /// A `kubectl get --watch` in the background.
 #[derive(Debug)]
 pub struct Watching {
@@ -32,29 +40,29 @@ pub struct Watching {
 // === impl Kubectl ===
 
 impl Kubectl {
-    pub fn new(
-        scene: &Scene,
-        folder: &Path,
-        port: u16,
-        token: &str,
-        certificate: &Path,
-    ) -> Result<Self> {
-        let authority = fs::read(certificate).context("read the API server's certificate")?;
+    pub(super) fn new(scene: &Scene, folder: &Path, login: &Login<'_>) -> Result<Self> {
+        let authority = fs::read(login.certificate).context("read the API server's certificate")?;
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": "e2e",
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "admin"}}],
-            "users": [{"name": "admin", "user": {"token": token}}],
+            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": login.user}}],
+            "users": [{"name": login.user, "user": {"token": login.token}}],
             "clusters": [{"name": "e2e", "cluster": {
-                "server": format!("https://127.0.0.1:{port}"),
+                "server": format!("https://127.0.0.1:{}", login.port),
                 "certificate-authority-data": STANDARD.encode(authority),
             }}],
         });
-        let kubeconfig = folder.join("kubeconfig");
+        let kubeconfig = folder.join(format!("kubeconfig-{}", login.user.replace(':', "-")));
         fs::write(&kubeconfig, config.to_string()).context("write the kubeconfig")?;
         let logs = scene.folder("logs")?;
         Ok(Self { program: scene.program(Asset::Kubectl)?, kubeconfig, logs })
+    }
+
+    /// What another program logs in with as the same user.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     /// Runs a command and returns what it printed.

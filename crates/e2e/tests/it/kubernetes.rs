@@ -51,7 +51,8 @@ fn run(name: &'static str, lane: Lane, check: impl AsyncFnOnce(&Scene, Lane) -> 
 async fn start(scene: &Scene, lane: Lane, flags: &[&str]) -> Result<(Store, Apiserver)> {
     let store = Store::start(scene, &StoreOptions::new(lane, "store")).await?;
     let flags = flags.iter().map(ToString::to_string).collect();
-    let server = Apiserver::start(scene, &store, &ApiserverOptions { flags }).await?;
+    let options = ApiserverOptions { flags, ..ApiserverOptions::default() };
+    let server = Apiserver::start(scene, &store, &options).await?;
     Ok((store, server))
 }
 
