@@ -1,11 +1,14 @@
 //! What was typed. `store serve` speaks etcd's flags (`etcd_args`); everything else is clap's.
 
+mod client;
 pub(crate) mod etcd_args;
 pub(crate) mod etcd_help;
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use client::{ClientArgs, LoginArgs, Secret, TlsArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -170,35 +173,10 @@ pub(crate) struct ImportArgs {
     /// The folder to make; it must not exist yet, or be empty
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: PathBuf,
-    /// A user with the role root, if authentication is enabled there
-    #[arg(long, value_name = "NAME:PASSWORD", env = "WINDLASS_USER", hide_env_values = true)]
-    pub(crate) user: Option<String>,
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-}
-
-/// How to reach a running store.
-#[derive(Debug, Args)]
-pub(crate) struct ClientArgs {
-    /// Where the store serves clients
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:2379")]
-    pub(crate) endpoint: String,
     #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-}
-
-/// How a client knows the store, and the store the client.
-#[derive(Debug, Args)]
-pub(crate) struct TlsArgs {
-    /// PEM file of the authority that signed the certificate of the store
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cacert: Option<PathBuf>,
-    /// PEM file of the client certificate
-    #[arg(long, value_name = "FILE")]
-    pub(crate) cert: Option<PathBuf>,
-    /// PEM file of its key
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key: Option<PathBuf>,
+    pub(crate) login: LoginArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,14 +1,17 @@
 //! Connects to a running store, for the commands that ask one something.
 
+mod session;
+
 use std::{path::PathBuf, time::Duration};
 
-use etcd_api::etcdserverpb::maintenance_client::MaintenanceClient;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use crate::{
     cli::{ClientArgs, TlsArgs},
     report::{Exit, Failure},
 };
+
+pub(crate) use session::Session;
 
 /// A store on the other side of the world answers within this.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,13 +43,16 @@ pub(crate) enum Error {
         #[source]
         source: tonic::transport::Error,
     },
+    #[error("the password of --user is missing")]
+    NoPassword,
+    #[error("the token of `{user}` cannot be sent")]
+    Token { user: String },
 }
 
-/// Opens a connection for maintenance.
-pub(crate) async fn maintenance(
-    arguments: &ClientArgs,
-) -> Result<MaintenanceClient<Channel>, Error> {
-    Ok(MaintenanceClient::new(connect(&arguments.endpoint, &arguments.tls).await?))
+/// Opens a connection and logs in on it.
+pub(crate) async fn open(arguments: &ClientArgs) -> Result<Session, Failure> {
+    let channel = connect(&arguments.endpoint, &arguments.tls).await?;
+    Session::begin(channel, &arguments.login).await
 }
 
 /// Opens a connection. Bare `host:port` is plain HTTP, as for etcdctl.
@@ -98,6 +104,8 @@ impl From<Error> for Failure {
                 (Exit::Usage, "check the files after --cacert, --cert and --key")
             }
             Error::HalfIdentity => (Exit::Usage, "give both, or neither"),
+            Error::NoPassword => (Exit::Usage, "write `--user NAME:PASSWORD`, or add --password"),
+            Error::Token { .. } => (Exit::No, "is it an etcd 3.5 or later that answers there?"),
             Error::Connect { .. } => (
                 Exit::Unreachable,
                 "is a store running there, and does --cacert know who signed its certificate?",

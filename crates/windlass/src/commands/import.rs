@@ -22,10 +22,6 @@ const PROGRESS_KEYS: usize = 100_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("--user needs a name and a password")]
-    User,
-    #[error("the token of `{user}` cannot be sent")]
-    Token { user: String },
     #[error("the answer of the other store lacks {what}")]
     Incomplete { what: &'static str },
     #[error("the other store answered something else than it was asked at revision {revision}")]
@@ -130,8 +126,7 @@ impl Target {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (exit, hint) = match &error {
-            Error::User => (Exit::Usage, "write `--user root:password`"),
-            Error::Token { .. } | Error::Incomplete { .. } => {
+            Error::Incomplete { .. } => {
                 (Exit::No, "is it an etcd 3.5 or later that answers there?")
             }
             Error::Changed { .. } | Error::Unsound { .. } => {

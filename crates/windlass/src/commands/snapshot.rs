@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use etcd_api::etcdserverpb::SnapshotRequest;
+use etcd_api::etcdserverpb::{SnapshotRequest, maintenance_client::MaintenanceClient};
 use journal::{EmbeddedJournal, Journal, embedded};
 use serde_json::json;
 use store::snapshot::{self, ReadError, Summary};
@@ -97,11 +97,12 @@ pub(crate) fn run_verify(path: &Path, output: Output) -> Outcome {
 }
 
 async fn receive(arguments: &SaveArgs, path: &Path) -> Outcome {
-    let mut maintenance = client::maintenance(&arguments.client).await?;
-    let answer = maintenance.snapshot(SnapshotRequest {}).await.map_err(client::refused)?;
-    let mut chunks = answer.into_inner();
+    let session = client::open(&arguments.client).await?;
+    let request = session.request(SnapshotRequest {});
+    let answer = MaintenanceClient::new(session.channel()).snapshot(request).await;
+    let mut chunks = answer.map_err(|refusal| session.refused(refusal))?.into_inner();
     let mut target = File::create(path).map_err(|source| file("create", path, source))?;
-    while let Some(chunk) = chunks.message().await.map_err(client::refused)? {
+    while let Some(chunk) = chunks.message().await.map_err(|refusal| session.refused(refusal))? {
         target.write_all(&chunk.blob).map_err(|source| file("write", path, source))?;
     }
     target.sync_all().map_err(|source| file("sync", path, source))?;

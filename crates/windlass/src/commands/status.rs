@@ -1,7 +1,9 @@
 //! `windlass store status`: how a running store is doing.
 
 use comfy_table::{Table, presets};
-use etcd_api::etcdserverpb::{StatusRequest, StatusResponse};
+use etcd_api::etcdserverpb::{
+    StatusRequest, StatusResponse, maintenance_client::MaintenanceClient,
+};
 
 use crate::{
     cli::{Output, StatusArgs},
@@ -10,8 +12,10 @@ use crate::{
 };
 
 pub(crate) async fn run(arguments: &StatusArgs) -> Outcome {
-    let mut maintenance = client::maintenance(&arguments.client).await?;
-    let status = maintenance.status(StatusRequest {}).await.map_err(client::refused)?.into_inner();
+    let session = client::open(&arguments.client).await?;
+    let answer =
+        MaintenanceClient::new(session.channel()).status(session.request(StatusRequest {})).await;
+    let status = answer.map_err(|refusal| session.refused(refusal))?.into_inner();
     match arguments.output {
         Output::Table => report::data(&table(&arguments.client.endpoint, &status)),
         Output::Json => report::data(&json(&status)?),

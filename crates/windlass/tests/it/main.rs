@@ -5,3 +5,5 @@
 
 mod output;
 mod process;
+mod running;
+mod secured;

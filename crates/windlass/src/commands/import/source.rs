@@ -4,19 +4,19 @@ use etcd_api::{
     authpb,
     etcdserverpb::{
         AuthRoleGetRequest, AuthRoleListRequest, AuthStatusRequest, AuthUserGetRequest,
-        AuthUserListRequest, AuthenticateRequest, LeaseLeasesRequest, LeaseTimeToLiveRequest,
-        RangeRequest, RequestOp, TxnRequest, TxnResponse, auth_client::AuthClient,
-        kv_client::KvClient, lease_client::LeaseClient, request_op, response_op,
+        AuthUserListRequest, LeaseLeasesRequest, LeaseTimeToLiveRequest, RangeRequest, RequestOp,
+        TxnRequest, TxnResponse, auth_client::AuthClient, kv_client::KvClient,
+        lease_client::LeaseClient, request_op, response_op,
     },
     mvccpb::KeyValue,
 };
 use store::import::{Auth, Lease, hash_password};
-use tonic::{Request, metadata::AsciiMetadataValue, transport::Channel};
+use tonic::transport::Channel;
 
 use super::Error;
 use crate::{
     cli::ImportArgs,
-    client,
+    client::{self, Session},
     report::{Exit, Failure},
 };
 
@@ -38,14 +38,8 @@ pub(super) struct Source {
     kv: KvClient<Channel>,
     lease: LeaseClient<Channel>,
     auth: AuthClient<Channel>,
-    login: Option<Login>,
+    session: Session,
     revision: i64,
-}
-
-struct Login {
-    name: String,
-    password: String,
-    token: AsciiMetadataValue,
 }
 
 // === impl Source ===
@@ -54,19 +48,17 @@ impl Source {
     /// Connects to the first endpoint that can be connected to, logs in, and settles the revision.
     pub(super) async fn connect(arguments: &ImportArgs) -> Result<Self, Failure> {
         let channel = connect(arguments).await?;
+        let session = Session::begin(channel.clone(), &arguments.login).await?;
         let mut source = Self {
             kv: KvClient::new(channel.clone()).max_decoding_message_size(usize::MAX),
             lease: LeaseClient::new(channel.clone()).max_decoding_message_size(usize::MAX),
             auth: AuthClient::new(channel),
-            login: None,
+            session,
             revision: 0,
         };
-        if let Some(user) = &arguments.user {
-            source.login = Some(source.log_in(user).await?);
-        }
         let any = RangeRequest { limit: 1, keys_only: true, ..everything() };
-        let answer = source.kv.range(source.request(any)).await;
-        let header = answer.map_err(|refusal| source.refused_to_read(refusal))?.into_inner().header;
+        let answer = source.kv.range(source.session.request(any)).await;
+        let header = answer.map_err(|refusal| source.session.refused(refusal))?.into_inner().header;
         source.revision = header.ok_or(Error::Incomplete { what: "its header" })?.revision;
         Ok(source)
     }
@@ -85,7 +77,7 @@ impl Source {
             ..everything()
         };
         loop {
-            let request = self.request(page.clone());
+            let request = self.session.request(page.clone());
             let answer = self.kv.range(request).await.map_err(client::refused)?.into_inner();
             keys.extend(answer.kvs);
             match keys.last() {
@@ -107,7 +99,7 @@ impl Source {
             RequestOp { request: Some(request_op::Request::RequestRange(range)) }
         };
         let success = keys.iter().map(get).collect();
-        let request = self.request(TxnRequest { success, ..Default::default() });
+        let request = self.session.request(TxnRequest { success, ..Default::default() });
         let answer = self.kv.txn(request).await.map_err(client::refused)?.into_inner();
         let found = found(answer);
         let is_same = found.len() == keys.len()
@@ -120,11 +112,12 @@ impl Source {
 
     /// The leases there are now. One that ends between the two questions is not among them.
     pub(super) async fn leases(&mut self) -> Result<Vec<Lease>, Failure> {
-        let request = self.request(LeaseLeasesRequest {});
+        let request = self.session.request(LeaseLeasesRequest {});
         let ids = self.lease.lease_leases(request).await.map_err(client::refused)?.into_inner();
         let mut leases = Vec::with_capacity(ids.leases.len());
         for status in ids.leases {
-            let request = self.request(LeaseTimeToLiveRequest { id: status.id, keys: false });
+            let request =
+                self.session.request(LeaseTimeToLiveRequest { id: status.id, keys: false });
             let answer = self.lease.lease_time_to_live(request).await.map_err(client::refused)?;
             let ttl_s = answer.into_inner().granted_ttl;
             if ttl_s > 0 {
@@ -136,7 +129,7 @@ impl Source {
 
     /// Users and roles. The only password that is known is the one that was given.
     pub(super) async fn auth(&mut self) -> Result<Auth, Failure> {
-        let request = self.request(AuthStatusRequest {});
+        let request = self.session.request(AuthStatusRequest {});
         let status = self.auth.auth_status(request).await.map_err(client::refused)?.into_inner();
         let (users, roles) = (self.users().await?, self.roles().await?);
         let revision = status.auth_revision;
@@ -144,15 +137,17 @@ impl Source {
     }
 
     async fn users(&mut self) -> Result<Vec<authpb::User>, Failure> {
-        let request = self.request(AuthUserListRequest {});
+        let request = self.session.request(AuthUserListRequest {});
         let names = self.auth.user_list(request).await.map_err(client::refused)?.into_inner();
         let mut users = Vec::with_capacity(names.users.len());
         for name in names.users {
-            let request = self.request(AuthUserGetRequest { name: name.clone() });
+            let request = self.session.request(AuthUserGetRequest { name: name.clone() });
             let user = self.auth.user_get(request).await.map_err(client::refused)?.into_inner();
-            let login = self.login.as_ref().filter(|login| login.name == name);
+            let login = self.session.login().filter(|login| login.name == name);
             let password = match login {
-                Some(login) => hash_password(login.password.clone()).await.map_err(refused_here)?,
+                Some(login) => {
+                    hash_password(login.password.reveal().to_owned()).await.map_err(refused_here)?
+                }
                 None => Default::default(),
             };
             users.push(authpb::User {
@@ -166,41 +161,15 @@ impl Source {
     }
 
     async fn roles(&mut self) -> Result<Vec<authpb::Role>, Failure> {
-        let request = self.request(AuthRoleListRequest {});
+        let request = self.session.request(AuthRoleListRequest {});
         let names = self.auth.role_list(request).await.map_err(client::refused)?.into_inner();
         let mut roles = Vec::with_capacity(names.roles.len());
         for role in names.roles {
-            let request = self.request(AuthRoleGetRequest { role: role.clone() });
+            let request = self.session.request(AuthRoleGetRequest { role: role.clone() });
             let answer = self.auth.role_get(request).await.map_err(client::refused)?.into_inner();
             roles.push(authpb::Role { name: role.into(), key_permission: answer.perm });
         }
         Ok(roles)
-    }
-
-    async fn log_in(&mut self, user: &str) -> Result<Login, Failure> {
-        let (name, password) = user.split_once(':').ok_or(Error::User)?;
-        let (name, password) = (name.to_owned(), password.to_owned());
-        let request = AuthenticateRequest { name: name.clone(), password: password.clone() };
-        let answer = self.auth.authenticate(request).await.map_err(client::refused)?;
-        let token = answer.into_inner().token.parse();
-        let token = token.map_err(|_unprintable| Error::Token { user: name.clone() })?;
-        Ok(Login { name, password, token })
-    }
-
-    fn refused_to_read(&self, refusal: impl std::error::Error + Send + Sync + 'static) -> Failure {
-        let hint = match &self.login {
-            None => "if authentication is enabled there, give --user",
-            Some(_) => "give a --user with the role root",
-        };
-        client::refused(refusal).with_hint(hint)
-    }
-
-    fn request<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        if let Some(login) = &self.login {
-            request.metadata_mut().insert("token", login.token.clone());
-        }
-        request
     }
 }
 

@@ -1,0 +1,95 @@
+//! Processes of the binary, and how tests speak with them.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, ChildStderr, Command, ExitStatus, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The last line of the welcome: from here on clients are served.
+const UP: &str = "Ctrl-C stops it";
+
+/// A running `windlass up`, killed if a test ends without stopping it.
+pub(crate) struct Running {
+    child: Child,
+    words: BufReader<ChildStderr>,
+    pub(crate) address: String,
+}
+
+// === impl Running ===
+
+impl Running {
+    pub(crate) fn start(data_dir: &Path) -> Self {
+        let mut child = up(data_dir, "127.0.0.1:0").spawn().unwrap();
+        let mut words = BufReader::new(child.stderr.take().unwrap());
+        let mut welcome = String::new();
+        while !welcome.contains(UP) {
+            assert_ne!(words.read_line(&mut welcome).unwrap(), 0, "ended early: {welcome}");
+        }
+        let endpoint = welcome.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+        let address = endpoint.unwrap().to_owned();
+        Self { child, words, address }
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> String {
+        post(&self.address, path, body)
+    }
+
+    /// Signals, and returns how it ended and what it said after the welcome.
+    pub(crate) fn stop(mut self, signal: Signal) -> (ExitStatus, String) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        let status = self.child.wait().unwrap();
+        let mut last_words = String::new();
+        self.words.read_to_string(&mut last_words).unwrap();
+        (status, last_words)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Fails if the process has ended, which is what is wanted.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+pub(crate) fn up(data_dir: &Path, listen: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.arg("up").arg("--data-dir").arg(data_dir).args(["--listen", listen]);
+    command.stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn windlass<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.args(arguments);
+    command
+}
+
+pub(crate) fn succeed(mut command: impl std::borrow::BorrowMut<Command>) {
+    let output = command.borrow_mut().output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {words}", output.status);
+}
+
+pub(crate) fn failure(command: &mut Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Asks over HTTP/1 and returns the whole answer.
+pub(crate) fn post(address: &str, path: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
