@@ -232,6 +232,7 @@ async fn l11_what_cannot_be_streamed_is_refused_cleanly() {
     for request in [
         sorted(SortTarget::Key, SortOrder::Descend),
         sorted(SortTarget::Mod, SortOrder::Ascend),
+        sorted(SortTarget::Mod, SortOrder::None),
         RangeRequest { min_mod_revision: 1, ..all() },
         RangeRequest { max_mod_revision: 1, ..all() },
         RangeRequest { min_create_revision: 1, ..all() },
