@@ -21,6 +21,7 @@ mod replay;
 mod rewrite;
 mod segment;
 mod sidecar;
+mod sizes;
 mod spares;
 mod survey;
 mod upkeep;
@@ -41,12 +42,14 @@ use self::{
     disk::{Disk, SystemDisk},
     folder::Folder,
     log::Log,
+    sizes::Sizes,
     upkeep::Upkeep,
     writer::Writer,
 };
 use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size, error::At};
 
-/// Large enough that rotating is rare, small enough that one rewrite is short.
+/// Large enough that rotating is rare, small enough that one rewrite is short. Segments of a journal
+/// below eight times this are smaller.
 pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 /// Room for the header page and a few frames.
 pub const SEGMENT_BYTES_MIN: u64 = 16 << 10;
@@ -56,7 +59,7 @@ pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 /// How to open an embedded journal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Size of a segment; kept between [`SEGMENT_BYTES_MIN`] and [`SEGMENT_BYTES_MAX`].
+    /// Size of a segment once the journal is large; kept between [`SEGMENT_BYTES_MIN`] and [`SEGMENT_BYTES_MAX`].
     pub segment_bytes: u64,
     /// The name a new journal gets; one that exists keeps its own. Clients must not be able to
     /// guess it: it tells frames of the log from values that look like frames.
@@ -94,9 +97,9 @@ impl EmbeddedJournal {
     /// If another process has it open, if its format is newer, or if anything but an
     /// unacknowledged tail is damaged.
     pub fn open(dir: &Path, options: Options) -> Result<Self, Error> {
-        let segment_bytes = options.segment_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX);
+        let sizes = Sizes::up_to(options.segment_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX));
         let (folder, found) = Folder::open(dir, options.disk, options.identity)?;
-        let (log, writer) = recover::open(folder, found, segment_bytes)?;
+        let (log, writer) = recover::open(folder, found, sizes)?;
         Ok(Self { log, writer: Mutex::new(writer), upkeep: Mutex::default() })
     }
 
@@ -160,6 +163,12 @@ impl Journal for EmbeddedJournal {
 
     fn maintain(&self) -> Result<bool, Error> {
         self.upkeep.lock().step(&self.log)
+    }
+
+    fn condense(&self, epoch: Epoch) -> Result<(), AppendError> {
+        self.writer.lock().seal(&self.log, epoch)?;
+        self.upkeep.lock().condense();
+        Ok(())
     }
 
     fn size(&self) -> Result<Size, Error> {

@@ -36,7 +36,9 @@ use mvcc::{Position, Record, Revision};
 ///    passed to [`forget`](Self::forget). Forgetting promises nothing about when the space returns, and
 ///    a reopened journal may show a forgotten change again: the caller derives what is superseded
 ///    from the order itself, and forgets it again.
-/// 6. **Loud.** A damaged or missing part is reported with its place, never skipped; only an
+/// 6. **Given back.** Once [`condense`](Self::condense) was called and [`maintain`](Self::maintain) has
+///    no more to do, the journal takes little more than what is kept, wherever the rest was.
+/// 7. **Loud.** A damaged or missing part is reported with its place, never skipped; only an
 ///    unacknowledged tail is cut.
 pub trait Journal: Send + Sync + 'static {
     /// Takes the writer's role from whoever holds it.
@@ -75,6 +77,10 @@ pub trait Journal: Send + Sync + 'static {
     /// One bounded step of housekeeping off the write path: preparing room, giving space back.
     /// Returns whether there is more to do at once.
     fn maintain(&self) -> Result<bool, Error>;
+
+    /// Lets [`maintain`](Self::maintain) give back all it can until it rests: also what is not worth
+    /// the copying by itself, and what was written last. For when somebody asks for room.
+    fn condense(&self, epoch: Epoch) -> Result<(), AppendError>;
 
     /// What the journal takes on its medium.
     fn size(&self) -> Result<Size, Error>;

@@ -2,7 +2,7 @@
 //! and random [`history`] against a naive model.
 //!
 //! An implementation provides a [`Subject`] and calls [`conformance!`](crate::conformance), which
-//! makes a test of each. Functions panic with what was wrong. Obligation 6 (damage is loud) has no
+//! makes a test of each. Functions panic with what was wrong. Obligation 7 (damage is loud) has no
 //! function here: how a medium is damaged only its own journal can say.
 
 pub mod history;
@@ -49,6 +49,7 @@ macro_rules! conformance {
             forgotten_changes_are_gone_and_the_others_stay
             maintenance_changes_nothing_that_is_kept
             what_is_forgotten_during_maintenance_stays_forgotten
+            a_condensed_journal_takes_little_more_than_it_keeps
             an_image_fills_an_empty_journal_only
             readers_see_only_whole_batches
             histories_agree_with_the_model

@@ -18,6 +18,8 @@ pub(crate) enum Error {
     Api(#[source] ApiError),
     #[error("the journal failed")]
     Journal(#[source] journal::Error),
+    #[error("the journal could not make room")]
+    Condense(#[source] journal::AppendError),
     #[error("history could not be read")]
     History(#[source] mvcc::ReadError),
     /// The store is shutting down, or has stopped because its journal failed.
@@ -36,7 +38,7 @@ impl Error {
             Self::Auth(error) => error.api_error(),
             Self::Api(error) => *error,
             Self::Journal(_) | Self::History(_) => ApiError::Corrupt,
-            Self::Stopped => ApiError::Stopped,
+            Self::Condense(_) | Self::Stopped => ApiError::Stopped,
         }
     }
 }

@@ -10,22 +10,13 @@ use super::{
     ledger::Ledger,
     log::Log,
     segment::{self, Extent, Filled, Header, Segment},
+    sizes::Sizes,
     spares::{self, Spare},
 };
 use crate::{BatchId, Error, error::At};
 
-/// A segment that begins without a spare ends early: it grows as it is written, which makes its
-/// syncs slower, and by then a spare should be ready.
-const UNPREPARED_SEGMENT_BYTES: u64 = 8 << 20;
-
-pub(super) struct Created {
-    pub(super) segment: Segment,
-    /// Where it is full.
-    pub(super) capacity: u64,
-}
-
 /// The first segment of a new journal.
-pub(super) fn first_segment(folder: &Folder, segment_bytes: u64) -> Result<Created, Error> {
+pub(super) fn first_segment(folder: &Folder, sizes: Sizes) -> Result<Segment, Error> {
     let header = Header {
         identity: folder.identity,
         id: 1,
@@ -34,15 +25,13 @@ pub(super) fn first_segment(folder: &Folder, segment_bytes: u64) -> Result<Creat
         extent: Extent::Log,
     };
     let start = start_frame(&Ledger::blank(), &header);
-    let room = unprepared(folder, header.id)?;
-    let capacity = unprepared_capacity(segment_bytes);
-    spares::zero(&*room.file, 0, capacity).at("cannot write", &room.path)?;
-    let segment = publish(folder, room, header, &start)?;
-    Ok(Created { segment, capacity })
+    let room = unprepared(folder, header.id, sizes.smallest())?;
+    spares::zero(&*room.file, 0, room.bytes).at("cannot write", &room.path)?;
+    publish(folder, room, header, &start)
 }
 
 /// The segment after `active`, with room for a frame of `frame_bytes` whatever its size.
-pub(super) fn log_segment(log: &Log, active: &Segment, frame_bytes: u64) -> Result<Created, Error> {
+pub(super) fn log_segment(log: &Log, active: &Segment, frame_bytes: u64) -> Result<Segment, Error> {
     let (_, first_sequence) = active.filled.read().tail();
     let ledger = log.view.read().ledger.clone();
     let header = Header {
@@ -55,27 +44,18 @@ pub(super) fn log_segment(log: &Log, active: &Segment, frame_bytes: u64) -> Resu
     let start = start_frame(&ledger, &header);
     // Twice the start frame: a meta table near the segment's size must not make each append rotate.
     let needed = segment::HEADER_BYTES as u64 + 2 * start.bytes().len() as u64 + frame_bytes;
-    let spare = if needed <= log.segment_bytes { log.spares.take() } else { None };
-    let (room, capacity) = match spare {
-        Some(spare) => (spare, log.segment_bytes),
-        None => (
-            unprepared(&log.folder, header.id)?,
-            needed.max(unprepared_capacity(log.segment_bytes)),
-        ),
+    let room = match log.spares.take(needed) {
+        Some(spare) => spare,
+        None => unprepared(&log.folder, header.id, needed.max(log.sizes.smallest()))?,
     };
-    let segment = publish(&log.folder, room, header, &start)?;
-    Ok(Created { segment, capacity })
+    publish(&log.folder, room, header, &start)
 }
 
-/// Where a segment without prepared room is full.
-pub(super) fn unprepared_capacity(segment_bytes: u64) -> u64 {
-    segment_bytes.min(UNPREPARED_SEGMENT_BYTES)
-}
-
-fn unprepared(folder: &Folder, id: u64) -> Result<Spare, Error> {
+/// A file that grows as it is written, up to `bytes`.
+fn unprepared(folder: &Folder, id: u64, bytes: u64) -> Result<Spare, Error> {
     let path = folder.unfinished_path(id);
     let file = folder.disk.create(&path).at("cannot create", &path)?;
-    Ok(Spare { path, file })
+    Ok(Spare { path, file, bytes })
 }
 
 fn start_frame(ledger: &Ledger, header: &Header) -> Encoder {
@@ -95,7 +75,7 @@ fn start_frame(ledger: &Ledger, header: &Header) -> Encoder {
 
 fn publish(
     folder: &Folder,
-    Spare { path: unnamed, file }: Spare,
+    Spare { path: unnamed, file, bytes }: Spare,
     header: Header,
     start: &Encoder,
 ) -> Result<Segment, Error> {
@@ -111,5 +91,5 @@ fn publish(
         next_sequence: header.first_sequence + 1,
         last: header.base,
     };
-    Ok(Segment::new(path, file, header, filled))
+    Ok(Segment::new(path, file, header, filled).with_capacity(bytes))
 }

@@ -31,6 +31,8 @@ use crate::{BatchId, Epoch, MetaChange};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"wFrm");
 pub(super) const HEADER_BYTES: usize = 64;
+/// Revision and number of changes before the changes of a record.
+pub(super) const RECORD_HEADER_BYTES: usize = 12;
 /// Sub, length and crc before every key-value.
 pub(super) const CHANGE_HEADER_BYTES: usize = 12;
 /// Frames begin at multiples of this, so that a search for them can skip the places between.

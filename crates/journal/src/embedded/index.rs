@@ -11,6 +11,7 @@ use super::frame::{CHANGE_HEADER_BYTES, Span};
 pub(super) struct Index {
     spans: Vec<Span>,
     forgotten: Vec<u64>,
+    live_changes: usize,
     live_bytes: u64,
 }
 
@@ -21,7 +22,7 @@ impl Index {
     pub(super) fn new(spans: Vec<Span>) -> Self {
         let forgotten = vec![0; spans.len().div_ceil(64)];
         let live_bytes = spans.iter().map(taken_bytes).sum();
-        Self { spans, forgotten, live_bytes }
+        Self { live_changes: spans.len(), spans, forgotten, live_bytes }
     }
 
     /// Adds the changes of a frame that begins at `frame_start`.
@@ -29,6 +30,7 @@ impl Index {
         self.spans
             .extend(spans.iter().map(|span| Span { start: span.start + frame_start, ..*span }));
         self.forgotten.resize(self.spans.len().div_ceil(64), 0);
+        self.live_changes += spans.len();
         self.live_bytes += spans.iter().map(taken_bytes).sum::<u64>();
     }
 
@@ -47,6 +49,7 @@ impl Index {
     pub(super) fn forget(&mut self, position: Position) {
         if let Some(at) = self.find(position).filter(|at| !self.is_forgotten(*at)) {
             self.forgotten[at / 64] |= 1 << (at % 64);
+            self.live_changes -= 1;
             self.live_bytes -= taken_bytes(&self.spans[at]);
         }
     }
@@ -63,6 +66,10 @@ impl Index {
 
     pub(super) fn forgotten(&self) -> impl Iterator<Item = Span> + '_ {
         (0..self.spans.len()).filter(|at| self.is_forgotten(*at)).map(|at| self.spans[at])
+    }
+
+    pub(super) fn live_changes(&self) -> usize {
+        self.live_changes
     }
 
     /// What the kept changes take in the segment.

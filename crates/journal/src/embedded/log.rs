@@ -9,13 +9,13 @@ use std::sync::{
 use mvcc::{Position, Revision};
 use parking_lot::{Mutex, RwLock};
 
-use super::{folder::Folder, ledger::Ledger, segment::Segment, spares::Spares};
+use super::{folder::Folder, ledger::Ledger, segment::Segment, sizes::Sizes, spares::Spares};
 use crate::{AppendError, Epoch, Error};
 
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) folder: Folder,
-    pub(super) segment_bytes: u64,
+    pub(super) sizes: Sizes,
     pub(super) view: RwLock<View>,
     pub(super) spares: Spares,
     /// Held while changes are forgotten and while a rewritten segment takes its place, so that
@@ -33,13 +33,27 @@ pub(super) struct View {
     pub(super) segments: Vec<Arc<Segment>>,
 }
 
+// === impl View ===
+
+impl View {
+    pub(super) fn total_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.filled.read().end).sum()
+    }
+}
+
 // === impl Log ===
 
 impl Log {
-    pub(super) fn new(folder: Folder, view: View, spares: Spares, last_id: u64) -> Self {
+    /// Over a folder whose files are all accounted for; `last_id` is the largest id among them.
+    pub(super) fn new(
+        folder: Folder,
+        view: View,
+        (spares, sizes): (Spares, Sizes),
+        last_id: u64,
+    ) -> Self {
         Self {
             folder,
-            segment_bytes: spares.segment_bytes(),
+            sizes,
             view: RwLock::new(view),
             spares,
             forgetting: Mutex::new(()),
@@ -75,9 +89,25 @@ impl Log {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// What the segments take, room not counted that is still to be written.
+    pub(super) fn total_bytes(&self) -> u64 {
+        self.view.read().total_bytes()
+    }
+
+    /// The size the next segment should have.
+    pub(super) fn next_segment_bytes(&self) -> u64 {
+        self.sizes.next(self.total_bytes())
+    }
+
     /// The segments as they are now. Those rewritten later stay readable through these handles.
     pub(super) fn segments(&self) -> Vec<Arc<Segment>> {
         self.view.read().segments.clone()
+    }
+
+    /// The segment that is being written.
+    pub(super) fn newest(&self) -> Arc<Segment> {
+        let view = self.view.read();
+        Arc::clone(view.segments.last().expect("a log always has a segment to write to"))
     }
 
     /// The segment that holds `revision`, if it was written.

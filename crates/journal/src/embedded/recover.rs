@@ -12,52 +12,49 @@ use super::{
     log::{Log, View},
     segment::{self, Extent, Segment},
     sidecar,
+    sizes::Sizes,
     spares::{self, Spares},
     survey::{self, Candidate, Survey},
     writer::Writer,
 };
 use crate::{Error, error::At};
 
-pub(super) fn open(
-    folder: Folder,
-    found: Found,
-    segment_bytes: u64,
-) -> Result<(Log, Writer), Error> {
+pub(super) fn open(folder: Folder, found: Found, sizes: Sizes) -> Result<(Log, Writer), Error> {
     match found {
-        Found::Nothing => create_journal(folder, segment_bytes),
-        Found::Journal => open_journal(folder, segment_bytes),
+        Found::Nothing => create_journal(folder, sizes),
+        Found::Journal => open_journal(folder, sizes),
     }
 }
 
-fn create_journal(folder: Folder, segment_bytes: u64) -> Result<(Log, Writer), Error> {
-    let spares = Spares::adopt(&folder, folder.files()?.spares, segment_bytes)?;
-    let created = create::first_segment(&folder, segment_bytes)?;
+fn create_journal(folder: Folder, sizes: Sizes) -> Result<(Log, Writer), Error> {
+    let spares = Spares::adopt(&folder, folder.files()?.spares, |bytes| sizes.is_fit(bytes, 0))?;
+    let active = Arc::new(create::first_segment(&folder, sizes)?);
     folder.finish_creation()?;
-    let active = Arc::new(created.segment);
     let view = View { ledger: Ledger::blank(), segments: vec![Arc::clone(&active)] };
     let last_id = active.header.id;
-    Ok((Log::new(folder, view, spares, last_id), Writer::new(active, created.capacity)))
+    Ok((Log::new(folder, view, (spares, sizes), last_id), Writer::new(active)))
 }
 
-fn open_journal(folder: Folder, segment_bytes: u64) -> Result<(Log, Writer), Error> {
+fn open_journal(folder: Folder, sizes: Sizes) -> Result<(Log, Writer), Error> {
     let files = folder.files()?;
     let open = |path: &Path| folder.disk.open(path);
     let candidates = survey::candidates(&open, &files.segments, folder.identity);
     let survey = Survey::of(candidates.collect::<Result<_, _>>()?, files);
-    let (view, active) = load(&folder, survey.chain, survey.is_newest_sealed)?;
+    let (view, active) = load(&folder, survey.chain, survey.is_newest_sealed, sizes)?;
     for path in &survey.leftovers {
         folder.remove(path)?;
     }
-    let spares = Spares::adopt(&folder, survey.spares, segment_bytes)?;
-    let file_bytes = active.file.size().at("cannot measure", &active.path)?;
-    let capacity = file_bytes.max(create::unprepared_capacity(segment_bytes));
-    Ok((Log::new(folder, view, spares, survey.last_id), Writer::new(active, capacity)))
+    let total_bytes = view.total_bytes();
+    let is_fit = |bytes| sizes.is_fit(bytes, total_bytes);
+    let spares = Spares::adopt(&folder, survey.spares, is_fit)?;
+    Ok((Log::new(folder, view, (spares, sizes), survey.last_id), Writer::new(active)))
 }
 
 fn load(
     folder: &Folder,
     mut chain: Vec<Candidate>,
     is_newest_sealed: bool,
+    sizes: Sizes,
 ) -> Result<(View, Arc<Segment>), Error> {
     let is_newest = |found: &Candidate| found.header.extent == Extent::Log && !is_newest_sealed;
     let newest = chain.pop().filter(is_newest).ok_or_else(|| chain::no_newest(folder.log()))?;
@@ -72,7 +69,7 @@ fn load(
         segments.push(Arc::new(segment));
     }
     link.check(&newest)?;
-    let (segment, ledger) = load_newest(newest)?;
+    let (segment, ledger) = load_newest(newest, sizes)?;
     let active = Arc::new(segment);
     segments.push(Arc::clone(&active));
     Ok((View { ledger, segments }, active))
@@ -101,12 +98,13 @@ fn at(offset: u64) -> usize {
 }
 
 /// The segment that was being written. A tail that was never acknowledged is cut off.
-fn load_newest(candidate: Candidate) -> Result<(Segment, Ledger), Error> {
+fn load_newest(candidate: Candidate, sizes: Sizes) -> Result<(Segment, Ledger), Error> {
     let Candidate { path, file, header } = candidate;
     let bytes = segment::read_all(&file, &path)?;
     let replay = chain::newest(&path, &bytes, &header)?;
     let last = at(replay.last_frame.start)..at(replay.last_frame.end);
-    let segment = Segment::new(path, file, header, replay.filled);
+    let capacity = sizes.smallest().max(bytes.len() as u64);
+    let segment = Segment::new(path, file, header, replay.filled).with_capacity(capacity);
     settle(&segment, &bytes, last)?;
     Ok((segment, replay.ledger))
 }

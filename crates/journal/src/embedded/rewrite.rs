@@ -28,15 +28,29 @@ use crate::{BatchId, Epoch, Error, error::At};
 /// What one step copies, give or take a record.
 const STEP_BYTES: usize = 4 << 20;
 /// Segments with less than this part of a full one in use are merged with their like,
-const TINY_PART: u64 = 8;
+const TINY_PART: u64 = 16;
 /// but only this many at a time, so that what they hold is not copied over and over.
 const TINY_RUN_MIN: usize = 4;
+/// A segment is wasteful if copying it would give back this part of it.
+const WASTED_PART: u64 = 8;
 
 /// What the choice of segments looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    pub(super) live_bytes: u64,
-    pub(super) frame_bytes: u64,
+    live_bytes: u64,
+    /// What they would take in a rewritten segment, at most.
+    copied_bytes: u64,
+    frame_bytes: u64,
+}
+
+/// How much is copied to give space back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Thrift {
+    /// No more than is given back: in the long run every byte is copied once.
+    #[default]
+    Balanced,
+    /// Whatever it takes, because somebody asked for room.
+    All,
 }
 
 /// A rewrite under way.
@@ -65,10 +79,23 @@ pub(super) enum Progress {
 // === impl Shape ===
 
 impl Shape {
-    fn of(segment: &Segment) -> Self {
+    pub(super) fn of(segment: &Segment) -> Self {
         let filled = segment.filled.read();
+        let live_bytes = filled.index.live_bytes();
+        let records = filled.index.live_changes() * frame::RECORD_HEADER_BYTES;
         let frame_bytes = filled.end - segment::HEADER_BYTES as u64;
-        Self { live_bytes: filled.index.live_bytes(), frame_bytes }
+        Self { live_bytes, copied_bytes: live_bytes + records as u64, frame_bytes }
+    }
+
+    /// What is copied is not wasteful, or it would be copied again and again.
+    fn is_wasteful(self) -> bool {
+        self.copied_bytes * WASTED_PART < self.frame_bytes * (WASTED_PART - 1)
+    }
+
+    /// Whether it is worth a new segment, which takes a page at least, to have this one rewritten.
+    pub(super) fn is_worth_sealing(self) -> bool {
+        let wasted_bytes = self.frame_bytes.saturating_sub(self.copied_bytes);
+        self.is_wasteful() && wasted_bytes > segment::HEADER_BYTES as u64
     }
 
     fn is_sparse(self) -> bool {
@@ -81,9 +108,12 @@ impl Shape {
 }
 
 /// Which run of sealed segments to rewrite into one, if any is worth it: adjacent ones that are
-/// less than half in use, or else several adjacent ones with little in them.
-pub(super) fn choose(shapes: &[Shape], segment_bytes: u64) -> Option<Range<usize>> {
-    let sparse = runs(shapes, segment_bytes, Shape::is_sparse).next();
+/// less than half in use (or just wasteful), or else several adjacent ones with little in them.
+fn choose(shapes: &[Shape], segment_bytes: u64, thrift: Thrift) -> Option<Range<usize>> {
+    let sparse = match thrift {
+        Thrift::Balanced => runs(shapes, segment_bytes, Shape::is_sparse).next(),
+        Thrift::All => runs(shapes, segment_bytes, Shape::is_wasteful).next(),
+    };
     let tiny = || {
         runs(shapes, segment_bytes, |shape| shape.is_tiny(segment_bytes))
             .find(|run| run.len() >= TINY_RUN_MIN)
@@ -119,11 +149,11 @@ fn runs(
 
 impl Rewrite {
     /// Begins the rewrite that is most worth it, if any is.
-    pub(super) fn begin(log: &Log) -> Result<Option<Self>, Error> {
+    pub(super) fn begin(log: &Log, thrift: Thrift) -> Result<Option<Self>, Error> {
         let mut segments = log.segments();
         segments.pop();
         let shapes: Vec<Shape> = segments.iter().map(|segment| Shape::of(segment)).collect();
-        let Some(run) = choose(&shapes, log.segment_bytes) else { return Ok(None) };
+        let Some(run) = choose(&shapes, log.next_segment_bytes(), thrift) else { return Ok(None) };
         let sources = segments[run].to_vec();
         let id = log.next_id();
         let path = log.folder.unfinished_path(id);
@@ -216,7 +246,9 @@ pub(super) fn retire(log: &Log, segment: Arc<Segment>) -> Result<(), Error> {
     if segment.has_sidecar() {
         log.folder.remove(&super::folder::sidecar_of(&segment.path))?;
     }
-    log.spares.recycle(&log.folder, log.next_id(), segment)
+    let total_bytes = log.total_bytes();
+    let is_fit = |bytes| log.sizes.is_fit(bytes, total_bytes);
+    log.spares.recycle(&log.folder, (segment, log.next_id()), is_fit)
 }
 
 #[cfg(test)]
@@ -226,14 +258,20 @@ mod tests {
     const SEGMENT_BYTES: u64 = 1000;
 
     /// Each segment is written `live/frames`; the chosen run comes back as positions.
-    fn check(segments: &str, chosen: Option<Range<usize>>) {
+    fn check_thrift(thrift: Thrift, segments: &str, chosen: Option<Range<usize>>) {
         let shape = |text: &str| {
             let (live, frames) = text.split_once('/').expect("live/frames");
             let bytes = |text: &str| text.parse().expect("a number");
-            Shape { live_bytes: bytes(live), frame_bytes: bytes(frames) }
+            let live_bytes = bytes(live);
+            let copied_bytes = live_bytes + live_bytes / 20;
+            Shape { live_bytes, copied_bytes, frame_bytes: bytes(frames) }
         };
         let shapes: Vec<Shape> = segments.split_whitespace().map(shape).collect();
-        assert_eq!(choose(&shapes, SEGMENT_BYTES), chosen, "{segments}");
+        assert_eq!(choose(&shapes, SEGMENT_BYTES, thrift), chosen, "{segments}");
+    }
+
+    fn check(segments: &str, chosen: Option<Range<usize>>) {
+        check_thrift(Thrift::Balanced, segments, chosen);
     }
 
     #[test]
@@ -249,14 +287,23 @@ mod tests {
 
     #[test]
     fn small_remains_are_merged_only_in_numbers() {
-        check("100/110 100/110 100/110", None);
-        check("100/110 100/110 100/110 100/110", Some(0..4));
-        check("100/110 100/110 900/1000 100/110 100/110", None);
+        check("50/60 50/60 50/60", None);
+        check("50/60 50/60 50/60 50/60", Some(0..4));
+        check("50/60 50/60 900/1000 50/60 50/60", None);
         check("0/0 0/0 0/0 0/0 0/0", Some(0..5));
     }
 
     #[test]
     fn what_was_rewritten_is_left_alone() {
         check("0/0 700/760 0/0", None);
+        check_thrift(Thrift::All, "0/0 700/760 0/0", None);
+    }
+
+    #[test]
+    fn with_all_thrift_little_waste_is_enough() {
+        check("800/1000 800/1000", None);
+        check_thrift(Thrift::All, "800/1000 800/1000", Some(0..1));
+        check_thrift(Thrift::All, "900/1000 300/500 300/500", Some(1..3));
+        check_thrift(Thrift::All, "900/1000", None);
     }
 }

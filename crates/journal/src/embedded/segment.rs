@@ -62,6 +62,8 @@ pub(super) struct Segment {
     pub(super) file: Arc<dyn DiskFile>,
     pub(super) header: Header,
     pub(super) filled: RwLock<Filled>,
+    /// Where it is full. Only the newest one may have room left.
+    pub(super) capacity: u64,
     has_sidecar: AtomicBool,
 }
 
@@ -141,8 +143,14 @@ impl Segment {
         header: Header,
         filled: Filled,
     ) -> Self {
+        let capacity = filled.end;
         let (filled, has_sidecar) = (RwLock::new(filled), AtomicBool::new(false));
-        Self { path, file, header, filled, has_sidecar }
+        Self { path, file, header, filled, capacity, has_sidecar }
+    }
+
+    /// The segment to be written, full at `capacity`.
+    pub(super) fn with_capacity(self, capacity: u64) -> Self {
+        Self { capacity, ..self }
     }
 
     pub(super) fn has_sidecar(&self) -> bool {

@@ -13,19 +13,21 @@ use crate::{Error, error::At};
 /// One to rotate into, and one more so that a rewrite's file need not be thrown away.
 const SPARES_MAX: usize = 2;
 /// One step of zeroing; small enough not to hold up the syncs of the writer.
-const ZERO_STEP_BYTES: u64 = 4 << 20;
+const ZERO_STEP_BYTES: u64 = 1 << 20;
+/// A spare is ready when this part, three of four, of the segment being written is in use.
+const READY_AT: (u128, u128) = (3, 4);
 
 #[derive(Debug)]
 pub(super) struct Spares {
-    segment_bytes: u64,
     ready: Mutex<Vec<Spare>>,
 }
 
-/// A file of the size of a segment, every block of it written.
+/// Room for a segment of `bytes`; in a spare every block of it is written.
 #[derive(Debug)]
 pub(super) struct Spare {
     pub(super) path: PathBuf,
     pub(super) file: Arc<dyn DiskFile>,
+    pub(super) bytes: u64,
 }
 
 /// A spare that is being zeroed.
@@ -39,32 +41,30 @@ pub(super) struct Zeroing {
 // === impl Spares ===
 
 impl Spares {
-    /// Takes over the spares found in the folder; those of another size are removed.
+    /// Takes over the spares found in the folder; those of no fit size are removed.
     pub(super) fn adopt(
         folder: &Folder,
         paths: Vec<PathBuf>,
-        segment_bytes: u64,
+        is_fit: impl Fn(u64) -> bool,
     ) -> Result<Self, Error> {
         let mut ready = Vec::new();
         for path in paths {
             let file = folder.disk.open(&path).at("cannot open", &path)?;
-            let is_fit = file.size().at("cannot measure", &path)? == segment_bytes;
-            if is_fit && ready.len() < SPARES_MAX {
-                ready.push(Spare { path, file });
+            let bytes = file.size().at("cannot measure", &path)?;
+            if is_fit(bytes) && ready.len() < SPARES_MAX {
+                ready.push(Spare { path, file, bytes });
             } else {
                 folder.remove(&path)?;
             }
         }
-        Ok(Self { segment_bytes, ready: Mutex::new(ready) })
+        Ok(Self { ready: Mutex::new(ready) })
     }
 
-    /// The size of every spare, and of a log segment.
-    pub(super) fn segment_bytes(&self) -> u64 {
-        self.segment_bytes
-    }
-
-    pub(super) fn take(&self) -> Option<Spare> {
-        self.ready.lock().pop()
+    /// A spare with room for `bytes`.
+    pub(super) fn take(&self, bytes: u64) -> Option<Spare> {
+        let mut ready = self.ready.lock();
+        let fit = ready.iter().rposition(|spare| spare.bytes >= bytes)?;
+        Some(ready.remove(fit))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -75,23 +75,23 @@ impl Spares {
         self.ready.lock().push(spare);
     }
 
-    /// Makes a spare of a segment that no longer counts, or removes it if it does not fit or a
+    /// Makes a spare of a segment that no longer counts, or removes it if it is not `is_fit` or a
     /// reader still holds it: a reader must never see its bytes overwritten.
     pub(super) fn recycle(
         &self,
         folder: &Folder,
-        id: u64,
-        segment: Arc<Segment>,
+        (segment, id): (Arc<Segment>, u64),
+        is_fit: impl FnOnce(u64) -> bool,
     ) -> Result<(), Error> {
         let path = segment.path.clone();
         let Some(Segment { file, .. }) = Arc::into_inner(segment) else {
             return folder.remove(&path);
         };
-        let is_fit = file.size().at("cannot measure", &path)? == self.segment_bytes;
-        if !is_fit || self.ready.lock().len() >= SPARES_MAX {
+        let bytes = file.size().at("cannot measure", &path)?;
+        if !is_fit(bytes) || self.ready.lock().len() >= SPARES_MAX {
             return folder.remove(&path);
         }
-        let spare = Spare { path: folder.spare_path(id), file };
+        let spare = Spare { path: folder.spare_path(id), file, bytes };
         folder.rename(&path, &spare.path)?;
         folder.sync_log()?;
         self.push(spare);
@@ -102,23 +102,24 @@ impl Spares {
 // === impl Zeroing ===
 
 impl Zeroing {
-    pub(super) fn begin(folder: &Folder, id: u64) -> Result<Self, Error> {
+    pub(super) fn begin(folder: &Folder, id: u64, bytes: u64) -> Result<Self, Error> {
         let path = folder.unfinished_path(id);
         let file = folder.disk.create(&path).at("cannot create", &path)?;
-        Ok(Self { spare: Spare { path, file }, id, zeroed_bytes: 0 })
+        Ok(Self { spare: Spare { path, file, bytes }, id, zeroed_bytes: 0 })
     }
 
     /// Zeroes a step further; returns itself until the spare is ready.
     pub(super) fn step(mut self, folder: &Folder, spares: &Spares) -> Result<Option<Self>, Error> {
-        let Spare { path, file } = &self.spare;
-        let end = spares.segment_bytes.min(self.zeroed_bytes + ZERO_STEP_BYTES);
+        let Spare { path, file, bytes } = &self.spare;
+        let end = (self.zeroed_bytes + ZERO_STEP_BYTES).min(*bytes);
         zero(&**file, self.zeroed_bytes, end).at("cannot write", path)?;
         file.sync().at("cannot sync", path)?;
         self.zeroed_bytes = end;
-        if end < spares.segment_bytes {
+        if end < *bytes {
             return Ok(Some(self));
         }
-        let spare = Spare { path: folder.spare_path(self.id), file: Arc::clone(file) };
+        let (file, bytes) = (Arc::clone(file), *bytes);
+        let spare = Spare { path: folder.spare_path(self.id), file, bytes };
         folder.rename(path, &spare.path)?;
         folder.sync_log()?;
         spares.push(spare);
@@ -127,6 +128,15 @@ impl Zeroing {
 
     pub(super) fn path(&self) -> &std::path::Path {
         &self.spare.path
+    }
+
+    /// Whether it is behind the segment being written, of which `written` out of `capacity` bytes are
+    /// in use. Zeroing takes the disk from the writer's syncs, so it is spread over the whole of the
+    /// time there is, and stops when the writer does.
+    pub(super) fn is_behind(&self, written: u64, capacity: u64) -> bool {
+        let (ready, ready_at) = READY_AT;
+        let (zeroed, all) = (u128::from(self.zeroed_bytes), u128::from(self.spare.bytes));
+        zeroed * u128::from(capacity) * ready < all * u128::from(written) * ready_at
     }
 }
 

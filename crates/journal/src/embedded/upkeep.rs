@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{
     log::Log,
     read,
-    rewrite::{self, Progress, Rewrite},
+    rewrite::{self, Progress, Rewrite, Thrift},
     segment::Segment,
     sidecar,
     spares::Zeroing,
@@ -25,6 +25,7 @@ pub(super) struct Upkeep {
     rewrite: Option<Box<Rewrite>>,
     /// Replaced by a rewrite and still to be removed; removing a large file takes a while.
     retiring: Vec<Arc<Segment>>,
+    thrift: Thrift,
 }
 
 // === impl Upkeep ===
@@ -36,16 +37,34 @@ impl Upkeep {
         Ok(self.prepare_spare(log)? || write_sidecar(log)? || self.rewrite(log)?)
     }
 
+    /// Gives back all that can be, until there is no more of it.
+    pub(super) fn condense(&mut self) {
+        self.thrift = Thrift::All;
+    }
+
     fn prepare_spare(&mut self, log: &Log) -> Result<bool, Error> {
+        if !self.is_spare_due(log) {
+            return Ok(false);
+        }
         let zeroing = match self.zeroing.take() {
             Some(zeroing) => zeroing,
-            None if !needs_spare(log) => return Ok(false),
-            None => Zeroing::begin(&log.folder, log.next_id())?,
+            None => Zeroing::begin(&log.folder, log.next_id(), log.next_segment_bytes())?,
         };
         let path = zeroing.path().to_owned();
         self.zeroing =
             zeroing.step(&log.folder, &log.spares).inspect_err(|_| log.folder.discard(&path))?;
         Ok(true)
+    }
+
+    /// Files of replaced segments come first; only without any is a new one zeroed.
+    fn is_spare_due(&self, log: &Log) -> bool {
+        let newest = log.newest();
+        let written = newest.filled.read().end;
+        log.spares.is_empty()
+            && match &self.zeroing {
+                Some(zeroing) => zeroing.is_behind(written, newest.capacity),
+                None => written > SPARE_FROM_BYTES.min(log.sizes.smallest() / 2),
+            }
     }
 
     fn rewrite(&mut self, log: &Log) -> Result<bool, Error> {
@@ -55,9 +74,12 @@ impl Upkeep {
         }
         let rewrite = match self.rewrite.take() {
             Some(rewrite) => Some(rewrite),
-            None => Rewrite::begin(log)?.map(Box::new),
+            None => Rewrite::begin(log, self.thrift)?.map(Box::new),
         };
-        let Some(rewrite) = rewrite else { return Ok(false) };
+        let Some(rewrite) = rewrite else {
+            self.thrift = Thrift::default();
+            return Ok(false);
+        };
         let path = rewrite.path().to_owned();
         match rewrite.step(log).inspect_err(|_| log.folder.discard(&path))? {
             Progress::Copying(rewrite) => self.rewrite = Some(rewrite),
@@ -65,12 +87,6 @@ impl Upkeep {
         }
         Ok(true)
     }
-}
-
-fn needs_spare(log: &Log) -> bool {
-    let threshold = SPARE_FROM_BYTES.min(log.segment_bytes / 2);
-    let newest = log.segments().pop();
-    log.spares.is_empty() && newest.is_some_and(|newest| newest.filled.read().end > threshold)
 }
 
 /// Writes the index of one sealed segment that has none; returns whether there was one.

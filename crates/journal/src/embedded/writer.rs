@@ -11,6 +11,7 @@ use super::{
     frame::{Encoder, FRAME_BYTES_MAX, Header, Kind},
     ledger::Ledger,
     log::Log,
+    rewrite::Shape,
     segment::Segment,
 };
 use crate::{AppendError, Batch, BatchId, Epoch, Error, Image, MetaChange, error::At};
@@ -23,8 +24,6 @@ pub(super) struct Writer {
     encoder: Encoder,
     /// The newest segment.
     active: Arc<Segment>,
-    /// Where the active segment is full.
-    capacity: u64,
 }
 
 /// What the next frame will say of itself.
@@ -38,8 +37,8 @@ struct Draft {
 // === impl Writer ===
 
 impl Writer {
-    pub(super) fn new(active: Arc<Segment>, capacity: u64) -> Self {
-        Self { encoder: Encoder::default(), active, capacity }
+    pub(super) fn new(active: Arc<Segment>) -> Self {
+        Self { encoder: Encoder::default(), active }
     }
 
     pub(super) fn claim(&mut self, log: &Log) -> Result<Epoch, Error> {
@@ -89,6 +88,17 @@ impl Writer {
         .map_err(|source| AppendError::Failed { source })
     }
 
+    /// Ends the active segment if it holds much that is not kept, so that it can be rewritten.
+    pub(super) fn seal(&mut self, log: &Log, epoch: Epoch) -> Result<(), AppendError> {
+        log.admit(epoch)?;
+        if !Shape::of(&self.active).is_worth_sealing() {
+            return Ok(());
+        }
+        self.rotate(log, 0)
+            .inspect_err(|_| log.stop())
+            .map_err(|source| AppendError::Failed { source })
+    }
+
     fn encode(&mut self, records: &[Record], meta: &[MetaChange]) -> Result<(), AppendError> {
         let bytes = measure(records, meta);
         if bytes > FRAME_BYTES_MAX {
@@ -121,7 +131,7 @@ impl Writer {
 
     fn write(&mut self, log: &Log, draft: Draft) -> Result<(), Error> {
         let frame_bytes = self.encoder.finished_len();
-        if self.active.filled.read().end + frame_bytes > self.capacity {
+        if self.active.filled.read().end + frame_bytes > self.active.capacity {
             self.rotate(log, frame_bytes)?;
         }
         let Segment { path, file, header, filled, .. } = &*self.active;
@@ -136,9 +146,7 @@ impl Writer {
 
     /// Seals the active segment and goes on in a new one with room for a frame of `frame_bytes`.
     fn rotate(&mut self, log: &Log, frame_bytes: u64) -> Result<(), Error> {
-        let created = create::log_segment(log, &self.active, frame_bytes)?;
-        self.active = Arc::new(created.segment);
-        self.capacity = created.capacity;
+        self.active = Arc::new(create::log_segment(log, &self.active, frame_bytes)?);
         log.view.write().segments.push(Arc::clone(&self.active));
         Ok(())
     }

@@ -73,6 +73,7 @@ impl<'a, S: Subject> Run<'a, S> {
             15..18 => {
                 self.journal().maintain().expect("maintain");
             }
+            18 if dice.one_in(2) => self.journal().condense(self.pen.epoch).expect("condense"),
             18 => self.pen = Pen::claim(self.journal()),
             _ => self.probe(dice),
         }

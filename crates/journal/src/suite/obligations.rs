@@ -17,6 +17,8 @@ const BYTES_MAX: usize = 64 << 20;
 /// The histories every run replays, and their length.
 const SEEDS: Range<u64> = 0..8;
 const STEPS: usize = 150;
+/// Large against what a journal needs for itself.
+const VALUE_BYTES: usize = 64 << 10;
 /// Far above what any journal writes at once without taking care.
 const LARGE_VALUE_BYTES: usize = 3 << 20;
 /// A journal that still has work after this many steps with no write between never rests.
@@ -49,6 +51,7 @@ pub fn a_later_claim_fences_every_write(subject: &mut impl Subject) {
     let late = old.batch(vec![record(3, [put(3, "a", b"2")])], Vec::new());
     assert_fenced(journal.append(old.epoch, &late), &old, &new);
     assert_fenced(journal.forget(old.epoch, &[first_of(2)]), &old, &new);
+    assert_fenced(journal.condense(old.epoch), &old, &new);
     let image = Image { last: Revision(9), records: Vec::new(), meta: Vec::new() };
     assert_fenced(journal.ingest(old.epoch, &image), &old, &new);
     assert!(!journal.holds(late.id).expect("holds"), "a fenced batch is not held");
@@ -253,6 +256,31 @@ pub fn what_is_forgotten_during_maintenance_stays_forgotten(subject: &mut impl S
     for position in forgotten {
         assert_eq!(journal.read(position).expect("read"), None, "{position} is back");
     }
+}
+
+pub fn a_condensed_journal_takes_little_more_than_it_keeps<S: Subject>(subject: &mut S) {
+    let journal = subject.open();
+    let mut pen = Pen::claim(&journal);
+    for at in 2..32 {
+        pen.write(&journal, vec![record(at, [put(at, "a", &[3; VALUE_BYTES])])]);
+    }
+    let check = |journal: &S::Journal, forgotten: &mut dyn Iterator<Item = i64>| {
+        let forgotten: Vec<Position> = forgotten.map(first_of).collect();
+        journal.forget(pen.epoch, &forgotten).expect("forget");
+        let kept = all_records(journal);
+        journal.condense(pen.epoch).expect("condense");
+        rest(journal);
+        let size = journal.size().expect("size");
+        let allowed_bytes = size.in_use_bytes + size.in_use_bytes / 4 + VALUE_BYTES as u64 / 2;
+        assert!(size.total_bytes < allowed_bytes, "{size:?} after {forgotten:?}");
+        assert_eq!(all_records(journal), kept);
+    };
+    check(&journal, &mut (2..32).filter(|at| at % 3 == 0));
+    check(&journal, &mut (2..32));
+    pen.write(&journal, vec![record(32, [put(32, "a", b"1")])]);
+    let journal = subject.reopen(journal);
+    assert_eq!(journal.durable().expect("durable"), Revision(32));
+    assert_eq!(all_records(&journal).last(), Some(&record(32, [put(32, "a", b"1")])));
 }
 
 pub fn an_image_fills_an_empty_journal_only(subject: &mut impl Subject) {

@@ -3,8 +3,8 @@
 //! Stories are recorded and cut at many places; the folder is built as the cut could have left it,
 //! opened, and compared with what was acknowledged. Covered: writes lost, kept, torn at a byte,
 //! torn by sectors, reordered; names of files lost, kept, or in any subset; during appends,
-//! rotation, recycling, rewriting, indexing, cutting, restarts, loading an image, and the creation
-//! of the journal itself. [`image`](crate::image) says what is not.
+//! rotation, recycling, rewriting, condensing, indexing, cutting, restarts, loading an image, and the
+//! creation of the journal itself. [`image`](crate::image) says what is not.
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -136,7 +136,7 @@ fn a_fault_anywhere_loses_nothing_acknowledged() {
     }
 }
 
-/// Appends, forgets and maintains until the fault strikes, or to the end; then crashes.
+/// Appends, forgets, condenses and maintains until the fault strikes, or to the end; then crashes.
 fn check_sweep(fault: Fault) {
     let place = format!("{fault:?}");
     let mut faulty = Faulty::new();
@@ -156,6 +156,11 @@ fn check_sweep(fault: Fault) {
             .changes
             .insert(Position::first_of(at), next.records[0].changes[0].kv.clone());
         forget_most(&journal, epoch, &mut faulty.expected, at);
+        match journal.condense(epoch) {
+            Ok(()) => {}
+            Err(AppendError::Failed { .. }) => break,
+            Err(other) => panic!("{place}: {other}"),
+        }
         match journal.maintain() {
             // A failed step of upkeep is given up; the log itself is whole.
             Ok(_) | Err(Error::Io { .. }) => {}

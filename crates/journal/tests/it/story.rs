@@ -180,6 +180,9 @@ impl Teller {
             12..18 => {
                 self.journal().maintain().expect("maintain");
             }
+            18 if self.dice.one_in(3) => {
+                self.journal().condense(self.id.epoch).expect("condense");
+            }
             18 => self.claim(),
             _ => self.restart(),
         }

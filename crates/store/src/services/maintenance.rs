@@ -14,6 +14,7 @@ use etcd_api::{
     version,
 };
 use futures::{Stream, StreamExt};
+use journal::{Epoch, Journal, Size};
 use tonic::{Request, Response, Status};
 
 use crate::{
@@ -98,18 +99,15 @@ impl MaintenanceService {
         })
     }
 
-    /// Lets the journal give back what it can. Nothing waits meanwhile.
+    /// Lets the journal give back all it can. Nothing waits meanwhile.
     async fn defragment(
         &self,
         request: Request<DefragmentRequest>,
     ) -> Result<DefragmentResponse, Error> {
         self.check_admin(&request)?;
-        let journal = self.context.journal.clone();
-        let work = tokio::task::spawn_blocking(move || {
-            while journal.maintain()? {}
-            journal.size()
-        });
-        let size = work.await.expect("housekeeping does not panic").map_err(Error::Journal)?;
+        let (journal, epoch) = (self.context.journal.clone(), self.context.identity.term);
+        let work = tokio::task::spawn_blocking(move || condense(&*journal, epoch));
+        let size = work.await.expect("a journal does not panic")?;
         // Whoever made room writes next, and should not have to wait for housekeeping to see it.
         self.context.quota.note(size);
         // etcd sends no header here either.
@@ -245,6 +243,12 @@ impl Maintenance for MaintenanceService {
     ) -> Result<Response<DowngradeResponse>, Status> {
         Ok(Response::new(self.downgrade(&request)?))
     }
+}
+
+fn condense(journal: &dyn Journal, epoch: Epoch) -> Result<Size, Error> {
+    journal.condense(epoch).map_err(Error::Condense)?;
+    while journal.maintain().map_err(Error::Journal)? {}
+    journal.size().map_err(Error::Journal)
 }
 
 fn alarm_of(request: &AlarmRequest) -> Alarm {

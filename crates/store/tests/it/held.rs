@@ -101,6 +101,10 @@ impl Journal for HeldJournal {
         self.inner.maintain()
     }
 
+    fn condense(&self, epoch: Epoch) -> Result<(), AppendError> {
+        self.inner.condense(epoch)
+    }
+
     fn size(&self) -> Result<Size, Error> {
         self.inner.size()
     }

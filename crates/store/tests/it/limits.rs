@@ -1,17 +1,14 @@
 //! Bounds on requests and on room, by the numbers of their lines in the specification.
 
-use std::sync::Arc;
-
 use etcd_api::etcdserverpb::{
     AlarmMember, AlarmRequest, AlarmType, DefragmentRequest, LeaseGrantRequest, PutRequest,
     StatusRequest, alarm_request::AlarmAction,
 };
 use futures::future::join_all;
-use journal::{EmbeddedJournal, embedded};
 use tonic::Status;
 
 use crate::{
-    harness::{Clients, Store, new_folder, refusal, soon},
+    harness::{Clients, Store, refusal, soon},
     watching::{Watching, range},
 };
 
@@ -117,23 +114,39 @@ async fn l43_the_alarm_survives_a_restart() {
     assert_eq!(status.errors, [format!("memberID:{} alarm:NOSPACE ", status.leader)]);
 }
 
+/// As etcd's operators do it, and with the same end: the store is as good as new.
 #[tokio::test]
-async fn l43_the_alarm_stays_until_it_is_cleared() {
-    let folder = new_folder();
-    let options =
-        embedded::Options { segment_bytes: embedded::SEGMENT_BYTES_MIN, ..Default::default() };
-    let journal = EmbeddedJournal::open(folder.path(), options).unwrap();
-    let store = Store::start_over(Arc::new(journal), folder, |options| {
-        options.limits.quota_bytes = QUOTA_BYTES;
-    });
-    let store = store.await;
+async fn l43_compacting_and_defragmenting_make_room() {
+    let store = Store::start_with(|options| options.limits.quota_bytes = 20 * 1024 * 1024).await;
     let mut clients = store.clients().await;
-    soon(fill(&mut clients)).await;
-    let revision = clients.delete("a", "").await;
-    clients.compact(revision).await;
-    clients.maintenance.defragment(DefragmentRequest {}).await.unwrap();
-    assert_eq!(refusal(put(&mut clients, 1).await), NO_SPACE, "room alone is not enough");
-    assert_eq!(alarm(&mut clients, AlarmAction::Deactivate).await.len(), 1);
-    assert_eq!(alarm(&mut clients, AlarmAction::Get).await, []);
-    put(&mut clients, 1).await.expect("there is room, and no alarm");
+    clients.put("kept", vec![b'k'; REQUEST_BYTES_MAX / 2]).await;
+    for _ in 0..2 {
+        assert_eq!(refusal::<()>(Err(soon(fill(&mut clients)).await)), NO_SPACE);
+        let revision = clients.all_at(0).await.header.unwrap().revision;
+        clients.compact(revision).await;
+        clients.maintenance.defragment(DefragmentRequest {}).await.unwrap();
+        assert_eq!(refusal(put(&mut clients, 1).await), NO_SPACE, "room alone is not enough");
+        assert_eq!(alarm(&mut clients, AlarmAction::Deactivate).await.len(), 1);
+        assert_eq!(alarm(&mut clients, AlarmAction::Get).await, []);
+        put(&mut clients, 1).await.expect("there is room, and no alarm");
+        let status = clients.maintenance.status(StatusRequest {}).await.unwrap().into_inner();
+        assert!(status.db_size < 2 * 1024 * 1024, "{status:?}");
+    }
+    let kept = clients.all_at(0).await.kvs.pop().unwrap();
+    assert_eq!(kept.value().len(), REQUEST_BYTES_MAX / 2);
+}
+
+/// A store that is small against its quota and keeps being written and compacted never runs full:
+/// its segments are small too, so the journal gives back what compaction drops without being asked.
+#[tokio::test]
+async fn l43_a_small_store_that_is_compacted_stays_within_its_quota() {
+    let store = Store::start_with(|options| options.limits.quota_bytes = 40 * 1024 * 1024).await;
+    let mut clients = store.clients().await;
+    for _ in 0..12 {
+        for _ in 0..8 {
+            put(&mut clients, REQUEST_BYTES_MAX / 2).await.expect("there is always room");
+        }
+        let revision = clients.all_at(0).await.header.unwrap().revision;
+        clients.compact(revision).await;
+    }
 }
