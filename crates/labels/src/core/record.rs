@@ -155,6 +155,14 @@ impl Record {
         std::iter::once(&self.snapshot).chain(self.past.iter())
     }
 
+    /// Whether the record had the snapshot of one version before that of another. Their numbers do
+    /// not tell: versions can go back.
+    #[must_use]
+    pub fn has_before(&self, one: &ResourceVersion, other: &ResourceVersion) -> bool {
+        let age = |rv: &ResourceVersion| self.snapshots().position(|snapshot| snapshot.rv == *rv);
+        age(one) > age(other)
+    }
+
     /// The record with other labels. To whom the old ones were given stays known.
     #[must_use]
     pub fn replaced_by(&self, snapshot: Snapshot, now: Timestamp) -> Self {
