@@ -44,6 +44,7 @@ fn hash(journal: &dyn Journal, state: &Arc<State>, revision: i64) -> Result<Hash
     let mut next = Revision::INITIAL;
     while next <= at {
         let records = journal.records(next, CHUNK_BYTES).map_err(Error::Journal)?;
+        state.go_on().map_err(Error::Keyspace)?;
         let Some(last) = records.last() else { break };
         next = last.revision.next();
         for (position, kv) in records.iter().flat_map(mvcc::Record::positions) {

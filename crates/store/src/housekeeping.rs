@@ -4,6 +4,7 @@
 use std::{
     collections::VecDeque,
     io::ErrorKind,
+    iter,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
@@ -13,7 +14,10 @@ use std::{
 
 use journal::{AppendError, Epoch, Journal};
 use mvcc::{Position, Revision};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 use crate::{
     Error,
@@ -28,6 +32,10 @@ pub(crate) const SUPERSEDED_MAX: usize = 1024;
 /// How often readers from before a compaction, and the journal's upkeep, are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
+/// How long the answer to a physical compaction waits for readers from before it: long enough for
+/// every request that is answered at once, and no matter of how fast a client takes a stream.
+const READERS_WAIT_MAX: Duration = Duration::from_secs(1);
+
 /// Positions that no state from `compacted` on shows.
 pub(crate) struct Superseded {
     pub(crate) compacted: Revision,
@@ -38,6 +46,12 @@ pub(crate) struct Superseded {
     pub(crate) replies: Vec<oneshot::Sender<Result<Compacted, Error>>>,
 }
 
+/// What a sweep found, and since when it is here.
+pub(crate) struct Waiting {
+    superseded: Superseded,
+    since: Instant,
+}
+
 pub(crate) struct Housekeeping {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) epoch: Epoch,
@@ -46,8 +60,9 @@ pub(crate) struct Housekeeping {
     pub(crate) superseded: Receiver<Superseded>,
     /// Wakes the writer, whose sweep may be waiting for room.
     pub(crate) commands: mpsc::Sender<Command>,
-    /// What waits for readers to go, in order of compaction.
-    pub(crate) waiting: VecDeque<Superseded>,
+    /// What waits for readers to go, in order of compaction. The journal bounds it: a change is
+    /// superseded once, and its place in the journal's own index is larger.
+    pub(crate) waiting: VecDeque<Waiting>,
     /// Whether the last step of upkeep found no room.
     pub(crate) is_medium_full: bool,
 }
@@ -85,7 +100,9 @@ impl Housekeeping {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
             }
-            self.forget()?;
+            let now = Instant::now();
+            self.forget(now)?;
+            self.answer_waiting(now);
             let has_more = self.maintain()?;
             let size = self.journal.size().map_err(|source| HousekeepingError::Size { source })?;
             self.quota.note(size);
@@ -113,26 +130,52 @@ impl Housekeeping {
 
     /// Takes all that is there, then lets the writer go on.
     fn take(&mut self, first: Superseded) {
-        self.waiting.push_back(first);
-        self.waiting.extend(self.superseded.try_iter());
+        let since = Instant::now();
+        let all = iter::once(first).chain(self.superseded.try_iter());
+        self.waiting.extend(all.map(|superseded| Waiting { superseded, since }));
         // A full queue means that the writer is awake.
         drop(self.commands.try_send(Command::Wake));
     }
 
     /// Gives up what no reader can ask for any more.
-    fn forget(&mut self) -> Result<(), HousekeepingError> {
-        while let Some(first) = self.waiting.front() {
-            if self.published.has_readers_before(first.compacted) {
+    fn forget(&mut self, now: Instant) -> Result<(), HousekeepingError> {
+        while let Some(Waiting { superseded, .. }) = self.waiting.front_mut() {
+            if !superseded.is_durable(&self.published)
+                || self.published.has_readers_before(superseded.compacted, now)
+            {
                 return Ok(());
             }
-            let first = self.waiting.pop_front().expect("the front was just seen");
             self.journal
-                .forget(self.epoch, &first.positions)
+                .forget(self.epoch, &superseded.positions)
                 .map_err(|source| HousekeepingError::Forget { source })?;
-            for reply in first.replies {
-                drop(reply.send(Ok(Compacted { revision: first.revision })));
-            }
+            superseded.answer();
+            self.waiting.pop_front();
         }
         Ok(())
+    }
+
+    /// Tells those who wait for a compaction that all of it is done but for what readers hold.
+    fn answer_waiting(&mut self, now: Instant) {
+        self.waiting
+            .iter_mut()
+            .take_while(|waiting| waiting.superseded.is_durable(&self.published))
+            .filter(|waiting| now.duration_since(waiting.since) >= READERS_WAIT_MAX)
+            .for_each(|waiting| waiting.superseded.answer());
+    }
+}
+
+// === impl Superseded ===
+
+impl Superseded {
+    /// A compaction is seen once it is durable.
+    fn is_durable(&self, published: &Published) -> bool {
+        self.compacted <= published.compacted()
+    }
+
+    fn answer(&mut self) {
+        for reply in self.replies.drain(..) {
+            // Whoever asked may have gone away; that changes nothing.
+            drop(reply.send(Ok(Compacted { revision: self.revision })));
+        }
     }
 }

@@ -30,7 +30,8 @@ pub(super) type RangeStream =
 /// What is left to send.
 struct Pieces {
     context: Arc<Context>,
-    /// Held to the end, so that all pieces are of one revision and none is compacted away.
+    /// Held to the end, so that all pieces are of one revision and none is compacted away while the
+    /// client reads on.
     state: Arc<State>,
     /// The range that is left.
     rest: RangeRequest,
@@ -93,8 +94,9 @@ impl Pieces {
     fn read(&mut self) -> Result<RangeResponse, Error> {
         let limit = self.piece_keys.min(self.keys_left);
         let request = RangeRequest { limit, ..self.rest.clone() };
-        let mut piece =
-            self.state.view.range(&request, &*self.context.kept).map_err(Error::Keyspace)?;
+        let piece = self.state.view.range(&request, &*self.context.kept);
+        self.state.go_on().map_err(Error::Keyspace)?;
+        let mut piece = piece.map_err(Error::Keyspace)?;
         let count = *self.count.get_or_insert(piece.count);
         self.keys_left -= i64::try_from(piece.kvs.len()).expect("keys fit in memory");
         self.is_done = !piece.more || self.keys_left == 0;

@@ -17,7 +17,7 @@ const PIECE_BYTES: usize = 2 * 1024 * 1024;
 
 struct Writer {
     journal: Arc<dyn Journal>,
-    /// Held to the end, so that nothing it shows is given up meanwhile.
+    /// Held to the end, so that nothing it shows is given up while the client reads on.
     state: Arc<State>,
     digest: Sha256,
     written: u64,
@@ -90,6 +90,7 @@ impl Writer {
 
     fn read(&self, from: Revision, last: Revision) -> Result<Image, Error> {
         let mut records = self.journal.records(from, PIECE_BYTES).map_err(Error::Journal)?;
+        self.state.go_on().map_err(Error::Keyspace)?;
         let end = records.last().map_or(last, |record| record.revision.min(last));
         records.retain(|record| record.revision <= last);
         for record in &mut records {

@@ -1,16 +1,24 @@
 //! What is kept, and how it is proved: hashes and snapshots, by the numbers of their lines in the
 //! specification.
 
-use etcd_api::etcdserverpb::{
-    HashKvRequest, HashKvResponse, LeaseGrantRequest, LeaseTimeToLiveRequest, PutRequest,
-    SnapshotRequest,
+use etcd_api::{
+    etcdserverpb::{
+        DefragmentRequest, HashKvRequest, HashKvResponse, LeaseGrantRequest,
+        LeaseTimeToLiveRequest, PutRequest, RangeRequest, SnapshotRequest,
+    },
+    mvccpb::KeyValue,
 };
+use futures::TryStreamExt;
 use journal::Journal;
 use sha2::{Digest, Sha256};
 use store::snapshot::{self, ReadError};
 use tonic::Status;
 
 use crate::harness::{Clients, Store, new_folder, open_journal, refusal, soon};
+
+/// Far more than what fits between a store and a client that does not read.
+const MANY_KEYS: usize = 100;
+const LARGE_VALUE_BYTES: usize = 64 * 1024;
 
 async fn hash(clients: &mut Clients, revision: i64) -> Result<HashKvResponse, Status> {
     let answer = clients.maintenance.hash_kv(HashKvRequest { revision }).await?;
@@ -29,6 +37,15 @@ async fn fill(clients: &mut Clients) {
     clients.kv.put(leased).await.unwrap();
     clients.put("d", "8").await;
     assert_eq!(clients.delete("d", "").await, 9);
+}
+
+/// Puts many keys, each with a large value of one byte repeated; returns the revision.
+async fn put_many(clients: &mut Clients, content: u8) -> i64 {
+    let mut revision = 0;
+    for number in 0..MANY_KEYS {
+        revision = clients.put(&number.to_string(), vec![content; LARGE_VALUE_BYTES]).await;
+    }
+    revision
 }
 
 async fn save(clients: &mut Clients) -> Vec<u8> {
@@ -102,6 +119,31 @@ async fn l45_a_snapshot_ends_with_the_digest_of_all_before_it() {
     snapshot::verify(&damaged[..]).unwrap_err();
     let cut = snapshot::verify(content).unwrap_err();
     assert!(matches!(cut, ReadError::Truncated { .. }), "{cut}");
+}
+
+/// What a stream has not sent yet is kept for it, but nobody waits for its client.
+#[tokio::test]
+async fn l22_slow_readers_neither_hold_up_a_compaction_nor_lose_by_it() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    put_many(&mut clients, b'1').await;
+    let all = RangeRequest { key: "\0".into(), range_end: "\0".into(), ..Default::default() };
+    let chunks = clients.kv.range_stream(all).await.unwrap().into_inner();
+    let pieces = clients.maintenance.snapshot(SnapshotRequest {}).await.unwrap().into_inner();
+    let newest = put_many(&mut clients, b'2').await;
+    soon(clients.compact(newest)).await;
+    clients.maintenance.defragment(DefragmentRequest {}).await.unwrap();
+
+    let chunks: Vec<_> = soon(chunks.try_collect()).await.unwrap();
+    let ranges = chunks.into_iter().filter_map(|chunk| chunk.range_response);
+    let kvs: Vec<KeyValue> = ranges.flat_map(|range| range.kvs).collect();
+    assert_eq!(kvs.len(), MANY_KEYS);
+    let first = [b'1'; LARGE_VALUE_BYTES];
+    assert!(kvs.iter().all(|kv| *kv.value() == first), "as when it was asked");
+    let pieces: Vec<_> = soon(pieces.try_collect()).await.unwrap();
+    let file: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.blob).collect();
+    let summary = snapshot::verify(&file[..]).unwrap();
+    assert_eq!((summary.changes, summary.compacted), (MANY_KEYS as u64, None));
 }
 
 #[tokio::test]

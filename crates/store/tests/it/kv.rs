@@ -205,9 +205,7 @@ async fn l11_a_stream_stays_at_its_revision() {
     let mut chunks = clients.kv.range_stream(all()).await.unwrap().into_inner();
     let first = chunks.next().await.expect("a chunk").unwrap();
     let revision = clients.delete("\0", "\0").await;
-    // A physical one would wait for the stream.
-    let compact = CompactionRequest { revision, physical: false };
-    clients.kv.compact(compact).await.unwrap();
+    clients.compact(revision).await;
     let mut kvs = first.range_response.unwrap().kvs;
     let mut last = None;
     while let Some(chunk) = soon(chunks.next()).await {
