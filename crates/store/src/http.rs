@@ -10,6 +10,7 @@
 //!                                  └─ /health, /livez, /readyz, /version, /metrics
 //! ```
 
+mod access;
 mod connection;
 mod counted;
 mod dispatch;
@@ -36,12 +37,13 @@ pub use self::listen::Error as ListenError;
 pub use self::services::{GrpcReply, GrpcServices};
 pub use self::tls::{Error as TlsError, SelfSigned, SelfSignedError};
 
+use self::access::Access;
 use self::connection::Settings;
 use self::dispatch::Dispatch;
 use self::gateway::Gateway;
 use self::listen::Bound;
 use self::pages::Pages;
-use crate::options::{Address, Limits, Listener, Options};
+use crate::options::{Address, HttpAccess, Limits, Listener, Options};
 
 /// What a gRPC message may weigh beyond the largest request: its fields beside keys and values.
 /// Larger messages are refused unread, so this is the `max_decoding_message_size` of every service.
@@ -51,6 +53,8 @@ pub const MESSAGE_OVERHEAD_BYTES: usize = 512 * 1024;
 pub struct Edge {
     doors: Vec<Door>,
     limits: Limits,
+    access: HttpAccess,
+    serves_json: bool,
 }
 
 /// What is served once the sockets are bound.
@@ -108,7 +112,12 @@ impl Edge {
         for (listeners, traffic) in groups {
             doors.extend(bind_all(listeners, traffic).await?);
         }
-        Ok(Self { doors, limits: options.limits.clone() })
+        Ok(Self {
+            doors,
+            limits: options.limits.clone(),
+            access: options.http_access.clone(),
+            serves_json: options.serves_json,
+        })
     }
 
     /// Where each listener really is: a port given as 0 is the one the system chose.
@@ -120,12 +129,31 @@ impl Edge {
     /// are refused.
     pub async fn run(self, content: Content, shutdown: CancellationToken) -> Result<(), Error> {
         let settings = Settings::new(&self.limits);
-        let message_bytes_max = self.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;
-        let doors = self.doors.into_iter().map(|door| lifecycle::Door {
-            dispatch: dispatch(door.traffic, &content, message_bytes_max),
-            bound: door.bound,
-        });
+        let doors = self.doors.iter().map(|door| self.dispatch(door, &content));
+        let dispatches: Vec<Dispatch> = doors.collect();
+        let doors = self.doors.into_iter().zip(dispatches);
+        let doors = doors.map(|(door, dispatch)| lifecycle::Door { bound: door.bound, dispatch });
         lifecycle::run(doors.collect(), settings, shutdown).await
+    }
+
+    /// What answers behind one door.
+    fn dispatch(&self, door: &Door, content: &Content) -> Dispatch {
+        let services = content.services.clone();
+        let serves = |traffics: &[Traffic]| traffics.contains(&door.traffic);
+        let is_encrypted = door.bound.handshake.is_some();
+        let pages = Pages {
+            content: content.clone(),
+            traffic: door.traffic,
+            access: (!serves(&[Traffic::Metrics])).then(|| Access::new(&self.access, is_encrypted)),
+            gateway: (self.serves_json && serves(&[Traffic::Everything, Traffic::Http])).then(
+                || {
+                    let message_bytes_max = self.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;
+                    Gateway { services: services.clone(), message_bytes_max }
+                },
+            ),
+        };
+        let is_grpc = serves(&[Traffic::Everything, Traffic::Grpc]);
+        Dispatch::new(is_grpc.then_some(services), Arc::new(pages))
     }
 }
 
@@ -135,11 +163,4 @@ async fn bind_all(listeners: &[Listener], traffic: Traffic) -> Result<Vec<Door>,
         doors.push(Door { bound: Bound::bind(listener).await?, traffic });
     }
     Ok(doors)
-}
-
-fn dispatch(traffic: Traffic, content: &Content, message_bytes_max: usize) -> Dispatch {
-    let gateway = Gateway { services: content.services.clone(), message_bytes_max };
-    let pages = Pages { content: content.clone(), traffic, gateway };
-    let is_grpc = matches!(traffic, Traffic::Everything | Traffic::Grpc);
-    Dispatch::new(is_grpc.then(|| content.services.clone()), Arc::new(pages))
 }

@@ -41,6 +41,9 @@ pub use housekeeping::HousekeepingError;
 pub use lifecycle::StopError;
 pub use load::LoadError;
 pub use meta::Error as MetaError;
-pub use options::{Address, AuthToken, AutoCompaction, JwtOptions, Limits, Listener, Options, Tls};
+pub use options::{
+    Address, Admitted, AuthToken, AutoCompaction, HttpAccess, JwtOptions, Limits, Listener,
+    Options, Tls, TlsVersions,
+};
 pub use sequencer::CommitError;
 pub use service::{Service, StartError};

@@ -2,6 +2,8 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use rustls::CipherSuite;
+
 /// Everything that can be chosen about one store process.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -13,6 +15,10 @@ pub struct Options {
     pub http_listeners: Vec<Listener>,
     /// Where only metrics and health are served, beside the client listeners.
     pub metrics_listeners: Vec<Listener>,
+    /// Who may ask over HTTP.
+    pub http_access: HttpAccess,
+    /// Whether the API is served as JSON too.
+    pub serves_json: bool,
     /// What the member list tells clients to connect to.
     pub advertise_client_urls: Vec<String>,
     /// What the member list names as peer address. Nothing listens there with one member.
@@ -42,7 +48,7 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// Certificates of a listener, as PEM files.
+/// How a listener encrypts, and whom it lets in. Files are PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     pub cert_file: PathBuf,
@@ -51,8 +57,43 @@ pub struct Tls {
     pub trusted_ca_file: Option<PathBuf>,
     /// Whether a client must present a certificate.
     pub requires_client_cert: bool,
-    /// Common name a client certificate must carry, if any.
-    pub allowed_cn: Option<String>,
+    /// Whom a client certificate must name.
+    pub admitted: Admitted,
+    /// Certificates that are good no more; may be DER too. Read again when it changes.
+    pub crl_file: Option<PathBuf>,
+    pub versions: TlsVersions,
+    /// What may be agreed on with TLS 1.2; every suite there is if empty. Those of TLS 1.3 are all
+    /// sound, and cannot be chosen.
+    pub tls12_suites: Vec<CipherSuite>,
+}
+
+/// Which holders of a valid client certificate are let in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Admitted {
+    #[default]
+    Everyone,
+    /// Those with one of these common names.
+    CommonNames(Vec<String>),
+    /// Those whose certificate is valid for one of these host names or addresses.
+    HostNames(Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersions {
+    #[default]
+    Tls12And13,
+    OnlyTls12,
+    OnlyTls13,
+}
+
+/// Who may ask over HTTP, where gRPC's clients are not concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HttpAccess {
+    /// Origins whose pages a browser lets read answers; every one if empty.
+    pub origins: Vec<String>,
+    /// Names by which the store may be addressed in plain text; every one if empty. A page that
+    /// made its own name resolve to the store (DNS rebinding) is not among them.
+    pub hosts: Vec<String>,
 }
 
 /// Bounds on what clients may ask for.
@@ -93,6 +134,25 @@ pub struct JwtOptions {
     /// Without it tokens are checked but not issued.
     pub private_key_file: Option<PathBuf>,
     pub ttl: Duration,
+}
+
+// === impl Tls ===
+
+impl Tls {
+    /// Encrypts for everyone, with this certificate.
+    #[must_use]
+    pub fn new(cert_file: PathBuf, key_file: PathBuf) -> Self {
+        Self {
+            cert_file,
+            key_file,
+            trusted_ca_file: None,
+            requires_client_cert: false,
+            admitted: Admitted::default(),
+            crl_file: None,
+            versions: TlsVersions::default(),
+            tls12_suites: Vec::new(),
+        }
+    }
 }
 
 // === impl Limits ===

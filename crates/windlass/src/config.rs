@@ -1,6 +1,7 @@
 //! What is meant by what was typed: gathers the layers, checks each value, and builds the options
 //! of the store. It reads nothing itself; arguments, environment and files are handed in.
 
+mod access;
 pub(crate) mod auth_token;
 pub(crate) mod compaction;
 pub(crate) mod duration;

@@ -1,14 +1,12 @@
 //! Everything that is asked over plain HTTP, found by its path: health, version, metrics and the
 //! JSON gateway. Owns the paths and the headers that etcd puts on every answer.
 
-use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW,
-    CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
-};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use tonic::body::Body;
 
+use super::access::{self, Access};
 use super::endpoints::Question;
 use super::gateway::Gateway;
 use super::{Content, Traffic, endpoints};
@@ -27,7 +25,10 @@ const NAME_IGNORED: &str = "CommonName of client sending a request against gatew
 pub(super) struct Pages {
     pub(super) content: Content,
     pub(super) traffic: Traffic,
-    pub(super) gateway: Gateway,
+    /// Absent where metrics are served, to everybody.
+    pub(super) access: Option<Access>,
+    /// Absent where JSON is not served.
+    pub(super) gateway: Option<Gateway>,
 }
 
 /// What can be read with GET.
@@ -45,12 +46,20 @@ impl Pages {
         request: Request<Body>,
         identity: Option<&PeerIdentity>,
     ) -> Response<Body> {
+        let Some(access) = &self.access else { return self.route(request, identity).await };
+        if let Some(host) = access.unexpected_host(&request) {
+            tracing::warn!(host, "refusing a request to an unexpected host name");
+            return unexpected_host(host);
+        }
+        let readers = access.readers(request.headers());
         let mut response = if request.method() == Method::OPTIONS {
             Response::new(Body::empty())
         } else {
             self.route(request, identity).await
         };
-        allow_any_origin(response.headers_mut());
+        if let Some(origin) = readers {
+            access::allow_origin(response.headers_mut(), origin);
+        }
         response
     }
 
@@ -60,10 +69,13 @@ impl Pages {
         identity: Option<&PeerIdentity>,
     ) -> Response<Body> {
         let path = request.uri().path();
-        if self.serves_api()
+        if let Some(gateway) = &self.gateway
             && let Some(path) = gateway_path(path)
         {
-            return self.gateway(&path, request, identity).await;
+            if identity.is_some() && self.content.probes.is_auth_enabled() {
+                return error_text(StatusCode::BAD_REQUEST, NAME_IGNORED);
+            }
+            return gateway.answer(&path, request).await;
         }
         match self.page(path) {
             None => not_found(),
@@ -80,26 +92,10 @@ impl Pages {
     fn page(&self, path: &str) -> Option<Page> {
         match path {
             _ if self.traffic == Traffic::Grpc => None,
-            "/version" => self.serves_api().then_some(Page::Version),
+            "/version" => (self.traffic != Traffic::Metrics).then_some(Page::Version),
             "/metrics" => Some(Page::Metrics),
             _ => Question::of(path).map(Page::Health),
         }
-    }
-
-    fn serves_api(&self) -> bool {
-        matches!(self.traffic, Traffic::Everything | Traffic::Http)
-    }
-
-    async fn gateway(
-        &self,
-        path: &str,
-        request: Request<Body>,
-        identity: Option<&PeerIdentity>,
-    ) -> Response<Body> {
-        if identity.is_some() && self.content.probes.is_auth_enabled() {
-            return error_text(StatusCode::BAD_REQUEST, NAME_IGNORED);
-        }
-        self.gateway.answer(path, request).await
     }
 }
 
@@ -142,10 +138,9 @@ fn method_not_allowed() -> Response<Body> {
     response
 }
 
-fn allow_any_origin(headers: &mut HeaderMap) {
-    let methods = HeaderValue::from_static("POST, GET, OPTIONS, PUT, DELETE");
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let names = HeaderValue::from_static("accept, content-type, authorization");
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, names);
+fn unexpected_host(host: &str) -> Response<Body> {
+    let words = format!(
+        "the host name `{host}` is not expected here; add it to --host-whitelist, or use https"
+    );
+    error_text(StatusCode::MISDIRECTED_REQUEST, &words)
 }

@@ -1,5 +1,8 @@
 //! The edge with small services behind it, asked over real sockets.
 
+mod access;
+mod admission;
+mod authority;
 mod bad_input;
 mod client;
 mod encryption;

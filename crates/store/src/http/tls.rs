@@ -3,16 +3,19 @@
 
 mod certificate;
 mod client;
+mod protocol;
+mod revoked;
 mod self_signed;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustls::ServerConfig;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{InvalidDnsNameError, pem};
+use rustls::server::NoServerSessionStorage;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -94,8 +97,34 @@ pub enum Error {
         "client certificates are asked for without a CA to verify them; name a trusted CA file"
     )]
     NoTrustedCa,
-    #[error("the cryptography provider supports none of TLS 1.2 and 1.3")]
-    Versions(#[source] rustls::Error),
+    #[error("`{name}` is neither a host name nor an address that a certificate could have")]
+    HostName {
+        name: String,
+        #[source]
+        source: InvalidDnsNameError,
+    },
+    #[error("cannot read the revocation list {}", path.display())]
+    ReadRevoked {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} holds no revocation list", path.display())]
+    NoRevocationList { path: PathBuf },
+    #[error("the PEM of the revocation list {} is malformed", path.display())]
+    DecodeRevoked {
+        path: PathBuf,
+        #[source]
+        source: pem::Error,
+    },
+    #[error("the revocation list {} is malformed", path.display())]
+    Revoked {
+        path: PathBuf,
+        #[source]
+        source: rustls::server::VerifierBuilderError,
+    },
+    #[error("the chosen versions and cipher suites of TLS leave nothing to agree on")]
+    Protocol(#[source] rustls::Error),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -110,15 +139,20 @@ pub(super) enum HandshakeError {
 
 impl Handshake {
     pub(super) fn load(options: &Tls) -> Result<Self, Error> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = Arc::new(protocol::provider(options));
         let clients = client::verifier(options, &provider)?;
         let certificate = Certificate::load(options, Arc::clone(&provider))?;
         let builder = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(Error::Versions)?;
+            .with_protocol_versions(&protocol::versions(options))
+            .map_err(Error::Protocol)?;
         let mut config =
             builder.with_client_cert_verifier(clients).with_cert_resolver(Arc::new(certificate));
         config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
+        if options.crl_file.is_some() {
+            // A resumed session would skip the list.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.send_tls13_tickets = 0;
+        }
         let requires_client_cert = options.requires_client_cert;
         Ok(Self { acceptor: Arc::new(config).into(), requires_client_cert })
     }
@@ -136,3 +170,10 @@ impl Handshake {
 }
 
 type Provider = Arc<CryptoProvider>;
+
+/// When a file last changed.
+fn modified(path: &Path) -> Result<SystemTime, Error> {
+    std::fs::metadata(path)
+        .and_then(|metadata| metadata.modified())
+        .map_err(|source| Error::Inspect { path: path.to_owned(), source })
+}

@@ -18,7 +18,9 @@ use etcd_api::{
 };
 use futures::{StreamExt, stream};
 use journal::{EmbeddedJournal, Journal};
-use store::{Address, AuthToken, AutoCompaction, Limits, Listener, Options, Service, StopError};
+use store::{
+    Address, AuthToken, AutoCompaction, HttpAccess, Limits, Listener, Options, Service, StopError,
+};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -298,6 +300,8 @@ fn options() -> Options {
         }],
         http_listeners: Vec::new(),
         metrics_listeners: Vec::new(),
+        http_access: HttpAccess::default(),
+        serves_json: true,
         advertise_client_urls: vec![CLIENT_URL.to_owned()],
         advertise_peer_urls: vec![PEER_URL.to_owned()],
         limits: Limits::default(),

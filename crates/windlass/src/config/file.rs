@@ -301,9 +301,9 @@ mod tests {
             "#]],
         );
         check(
-            "cors: https://example.com\n",
+            "discovery-srv: example.com\n",
             expect![[r#"
-                error: etcd.yaml:1: cors cannot be `https://example.com`: browsers of every origin are answered
+                error: etcd.yaml:1: discovery-srv cannot be `example.com`: cluster discovery is not served
                 hint: leave the setting out
             "#]],
         );

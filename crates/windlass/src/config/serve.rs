@@ -8,7 +8,7 @@ use std::{
 use store::{Address, Limits, Listener, Options, Tls};
 
 use super::{
-    Error, Origin, Settings, auth_token, compaction,
+    Error, Origin, Settings, access, auth_token, compaction,
     layers::Layered,
     tls::{ClientTls, SelfSigned},
     urls::{self, Url},
@@ -52,6 +52,8 @@ impl Serve {
             client_listeners: listening.clients,
             http_listeners: listening.http,
             metrics_listeners: listening.metrics,
+            http_access: access::of(&settings)?,
+            serves_json: settings.is_on("enable-grpc-gateway")?,
             advertise_client_urls: urls::to_advertise(&settings, "advertise-client-urls")?,
             advertise_peer_urls: urls::to_advertise(&settings, "initial-advertise-peer-urls")?,
             limits: limits(&settings, &mut warnings)?,

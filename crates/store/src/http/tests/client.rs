@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -75,11 +76,20 @@ pub(super) async fn ask_over<S>(stream: S, request: Request<String>) -> String
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    render(&answer(stream, request).await)
+}
+
+/// The whole answer to a request over HTTP/1.
+pub(super) async fn answer<S>(stream: S, request: Request<String>) -> Response<Bytes>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     let mut connection: Pin<Box<_>> = Box::pin(connection);
     let asked = async {
-        let response = sender.send_request(request.map(Full::<bytes::Bytes>::from)).await.unwrap();
-        render(response).await
+        let response = sender.send_request(request.map(Full::<Bytes>::from)).await.unwrap();
+        let (head, body) = response.into_parts();
+        Response::from_parts(head, body.collect().await.unwrap().to_bytes())
     };
     let mut asked = std::pin::pin!(asked);
     tokio::select! {
@@ -101,7 +111,7 @@ pub(super) fn request(line: &str, headers: &[(&str, &str)], body: &str) -> Reque
     request.body(body.to_owned()).unwrap()
 }
 
-async fn render(response: Response<Incoming>) -> String {
+fn render(response: &Response<Bytes>) -> String {
     let shown = ["content-type", "allow", "x-content-type-options", "www-authenticate"];
     let mut text = response.status().to_string();
     for name in shown {
@@ -109,6 +119,5 @@ async fn render(response: Response<Incoming>) -> String {
             text += &format!("\n{name}: {}", value.to_str().unwrap());
         }
     }
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    text + "\n\n" + str::from_utf8(&body).unwrap()
+    text + "\n\n" + str::from_utf8(response.body()).unwrap()
 }

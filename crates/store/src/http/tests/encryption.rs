@@ -1,130 +1,24 @@
 //! TLS: which certificates are shown and accepted, and who a client is by its own.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use etcd_api::etcdserverpb::RangeRequest;
 use etcd_api::etcdserverpb::kv_client::KvClient;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use rustls::crypto::aws_lc_rs;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 
+use super::authority::{Authority, Client, is_accepted, start};
 use super::client::{Connections, ask_over, request};
 use super::listening::refusal;
-use super::server::{Server, options, tcp};
+use super::server::tcp;
 use crate::http::SelfSigned;
-use crate::options::Tls;
-
-/// A CA and what it signed, in a folder.
-struct Authority {
-    folder: TempDir,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-// === impl Authority ===
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, "test CA");
-        let key = KeyPair::generate().unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let certificate = params.self_signed(&key).unwrap();
-        fs::write(folder.path().join("ca.pem"), certificate.pem()).unwrap();
-        Self { folder, issuer: Issuer::new(params, key) }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// Writes `<name>.pem` and `<name>.key`.
-    fn sign(&self, name: &str, common_name: &str) {
-        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-        params.distinguished_name.push(DnType::CommonName, common_name);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        fs::write(self.path(&format!("{name}.pem")), certificate.pem()).unwrap();
-        fs::write(self.path(&format!("{name}.key")), key.serialize_pem()).unwrap();
-    }
-
-    fn server(&self) -> Tls {
-        self.sign("server", "server");
-        Tls {
-            cert_file: self.path("server.pem"),
-            key_file: self.path("server.key"),
-            trusted_ca_file: None,
-            requires_client_cert: false,
-            allowed_cn: None,
-        }
-    }
-
-    fn demanding_server(&self) -> Tls {
-        let trusted_ca_file = Some(self.path("ca.pem"));
-        Tls { trusted_ca_file, requires_client_cert: true, ..self.server() }
-    }
-
-    /// Connects, with a certificate if one is named.
-    async fn connect(
-        &self,
-        address: SocketAddr,
-        certificate: Option<&str>,
-        protocol: &str,
-    ) -> std::io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(self.path("ca.pem")).unwrap()).unwrap();
-        connect(address, roots, certificate.map(|name| self.path(name)), protocol).await
-    }
-}
-
-async fn connect(
-    address: SocketAddr,
-    roots: RootCertStore,
-    certificate: Option<PathBuf>,
-    protocol: &str,
-) -> std::io::Result<TlsStream<TcpStream>> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots);
-    let mut config = match certificate {
-        None => builder.with_no_client_auth(),
-        Some(path) => {
-            let chain = vec![CertificateDer::from_pem_file(path.with_extension("pem")).unwrap()];
-            let key = PrivateKeyDer::from_pem_file(path.with_extension("key")).unwrap();
-            builder.with_client_auth_cert(chain, key).unwrap()
-        }
-    };
-    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-    let stream = TcpStream::connect(address).await?;
-    let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await
-}
-
-async fn start(tls: Tls) -> Server {
-    Server::start(&options(vec![tcp(Some(tls))])).await
-}
-
-/// Whether the server takes the client. With TLS 1.3 it says so only after the client is done.
-async fn is_accepted(stream: std::io::Result<TlsStream<TcpStream>>) -> bool {
-    let Ok(stream) = stream else { return false };
-    let mut connections = Connections::default();
-    let mut kv = KvClient::new(connections.open(stream).await);
-    kv.range(RangeRequest { key: "a".into(), ..Default::default() }).await.is_ok()
-}
+use crate::options::{Admitted, Tls};
 
 #[tokio::test]
 async fn http1_and_http2_over_tls() {
@@ -178,7 +72,10 @@ async fn clients_without_the_right_certificate_are_refused() {
     fs::copy(stranger.path("alice.pem"), authority.path("fake.pem")).unwrap();
     fs::copy(stranger.path("alice.key"), authority.path("fake.key")).unwrap();
 
-    let tls = Tls { allowed_cn: Some("alice".to_owned()), ..authority.demanding_server() };
+    let tls = Tls {
+        admitted: Admitted::CommonNames(vec!["alice".to_owned()]),
+        ..authority.demanding_server()
+    };
     let server = start(tls).await;
     for (certificate, expected) in
         [(Some("alice"), true), (Some("bob"), false), (Some("fake"), false), (None, false)]
@@ -238,7 +135,7 @@ async fn self_signed_certificates_are_made_once() {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&tls.cert_file).unwrap()).unwrap();
     let server = start(tls).await;
-    assert!(is_accepted(connect(server.address(), roots, None, "h2").await).await);
+    assert!(is_accepted(Client::trusting(roots).connect(server.address()).await).await);
 }
 
 fn self_signed(folder: &Path) -> Tls {

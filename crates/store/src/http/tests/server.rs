@@ -20,7 +20,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::auth::PeerIdentity;
 use crate::http::{Content, Edge, Error, GrpcServices, MESSAGE_OVERHEAD_BYTES, Probes, Read};
-use crate::options::{Address, AuthToken, AutoCompaction, Limits, Listener, Options, Tls};
+use crate::options::{
+    Address, AuthToken, AutoCompaction, HttpAccess, Limits, Listener, Options, Tls,
+};
 
 /// A lease whose keep-alive fails.
 const FAILING_LEASE: i64 = -13;
@@ -50,6 +52,8 @@ pub(super) fn options(listeners: Vec<Listener>) -> Options {
         client_listeners: listeners,
         http_listeners: Vec::new(),
         metrics_listeners: Vec::new(),
+        http_access: HttpAccess::default(),
+        serves_json: true,
         advertise_client_urls: Vec::new(),
         advertise_peer_urls: Vec::new(),
         limits: Limits::default(),

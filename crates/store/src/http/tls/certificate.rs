@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-use super::{Error, Provider};
+use super::{Error, Provider, modified};
 use crate::options::Tls;
 
 #[derive(Debug)]
@@ -84,10 +84,5 @@ fn read(certificate: &Path, key: &Path, provider: &Provider) -> Result<Loaded, E
 }
 
 fn changed(certificate: &Path, key: &Path) -> Result<(SystemTime, SystemTime), Error> {
-    let modified = |path: &Path| {
-        std::fs::metadata(path)
-            .and_then(|metadata| metadata.modified())
-            .map_err(|source| Error::Inspect { path: path.to_owned(), source })
-    };
     Ok((modified(certificate)?, modified(key)?))
 }

@@ -54,13 +54,7 @@ impl SelfSigned<'_> {
         if !(certificate.exists() && key.exists()) {
             self.write(&certificate, &key)?;
         }
-        Ok(Tls {
-            cert_file: certificate,
-            key_file: key,
-            trusted_ca_file: None,
-            requires_client_cert: false,
-            allowed_cn: None,
-        })
+        Ok(Tls::new(certificate, key))
     }
 
     fn write(self, certificate: &Path, key: &Path) -> Result<(), Error> {

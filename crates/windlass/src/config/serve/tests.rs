@@ -247,7 +247,7 @@ fn https_needs_certificates() {
     check(
         &format!("{https} --auto-tls --client-cert-auth"),
         expect![[r#"
-            error: --client-cert-auth needs --trusted-ca-file
+            error: client certificates cannot be checked without --trusted-ca-file
             hint: name the PEM file of the authority that signs client certificates
         "#]],
     );
@@ -283,35 +283,56 @@ fn what_has_no_meaning_here_is_warned_about() {
 }
 
 #[test]
-fn protections_that_would_be_missing_are_refused() {
+fn what_would_silently_be_missing_is_refused() {
     check(
-        "--tls-min-version TLS1.2 --cors * --client-crl-file=",
+        "--discovery-srv=",
         expect![[r#"
             default in default.etcd
             clients at Tcp(127.0.0.1:2379)
         "#]],
     );
     check(
-        "--client-crl-file revoked.pem",
+        "--discovery-srv example.com",
         expect![[r#"
-            error: --client-crl-file cannot be `revoked.pem`: revocation lists are not consulted
+            error: --discovery-srv cannot be `example.com`: cluster discovery is not served
             hint: leave the setting out
         "#]],
     );
+}
+
+#[test]
+fn clients_can_be_told_apart_only_with_tls() {
     check(
-        "--enable-grpc-gateway=false",
-        expect![[r#"
-            error: --enable-grpc-gateway cannot be `false`: the JSON gateway is always served
-            hint: leave the setting out
-        "#]],
-    );
-    check(
-        "--enable-grpc-gateway",
+        "--client-crl-file revoked.pem --client-cert-allowed-cn a",
         expect![[r#"
             default in default.etcd
             clients at Tcp(127.0.0.1:2379)
+            warning: --client-crl-file has no effect without --cert-file and --key-file
+            warning: --client-cert-allowed-cn has no effect without --cert-file and --key-file
         "#]],
     );
+    check(
+        "--auto-tls --client-crl-file revoked.pem",
+        expect![[r#"
+            error: client certificates cannot be checked without --trusted-ca-file
+            hint: name the PEM file of the authority that signs client certificates
+        "#]],
+    );
+    check(
+        "--auto-tls --trusted-ca-file ca --client-cert-allowed-cn a --client-cert-allowed-hostname b",
+        expect![[r#"
+            error: --client-cert-allowed-cn and --client-cert-allowed-hostname exclude each other
+            hint: admit clients by common names or by host names
+        "#]],
+    );
+}
+
+#[test]
+fn the_json_gateway_is_served_unless_told_otherwise() {
+    let serves = |line| Serve::of(layered(line, &[], "").unwrap()).unwrap().options.serves_json;
+    assert!(serves(""));
+    assert!(serves("--enable-grpc-gateway"));
+    assert!(!serves("--enable-grpc-gateway=false"));
 }
 
 #[test]
