@@ -10,6 +10,8 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
+use crate::failure::Failure;
+
 /// Questions under way at once.
 const QUESTIONS_MAX: usize = 8;
 
@@ -29,26 +31,27 @@ pub struct Need {
 pub struct Error {
     pub need: Need,
     #[source]
-    pub source: Box<kube::Error>,
+    pub source: Failure,
 }
 
 /// Which of the needs are not granted, in their order.
 pub async fn missing(client: &Client, needs: &[Need]) -> Result<Vec<Need>, Error> {
     let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let answers = stream::iter(needs).map(async |need| {
-        let is_granted = is_granted(&reviews, need).await?;
-        Ok((need, is_granted))
-    });
-    let answers: Vec<_> = answers.buffered(QUESTIONS_MAX).try_collect().await?;
+    let questions = needs.iter().cloned().map(|need| is_granted(reviews.clone(), need));
+    let questions = stream::iter(questions.collect::<Vec<_>>());
+    let answers: Vec<_> = questions.buffered(QUESTIONS_MAX).try_collect().await?;
     let refused = answers.into_iter().filter(|(_, is_granted)| !is_granted);
-    Ok(refused.map(|(need, _)| need.clone()).collect())
+    Ok(refused.map(|(need, _)| need).collect())
 }
 
-async fn is_granted(reviews: &Api<SelfSubjectAccessReview>, need: &Need) -> Result<bool, Error> {
-    let answered = reviews.create(&PostParams::default(), &need.question()).await;
-    let review =
-        answered.map_err(|source| Error { need: need.clone(), source: Box::new(source) })?;
-    Ok(review.status.is_some_and(|status| status.allowed))
+async fn is_granted(
+    reviews: Api<SelfSubjectAccessReview>,
+    need: Need,
+) -> Result<(Need, bool), Error> {
+    match reviews.create(&PostParams::default(), &need.question()).await {
+        Ok(review) => Ok((need, review.status.is_some_and(|status| status.allowed))),
+        Err(error) => Err(Error { need, source: error.into() }),
+    }
 }
 
 /// Names the missing rights in one line.

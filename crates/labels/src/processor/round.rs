@@ -1,0 +1,152 @@
+//! One batch of a node's transactions, under one reading of the node and its record.
+
+use std::error;
+
+use super::{
+    Context,
+    hand::{Cover, Failure, Hand},
+};
+use crate::{
+    core::{
+        command::{Command, Decision, Event, EventReason, QuarantineReason},
+        decide::{decide, poisoned},
+        queue::{Batch, Entry},
+        reading::Reading,
+        record::Stored,
+        settle::{Cause, settle},
+        transaction::{Poison, Transaction},
+    },
+    kubernetes::Error,
+};
+
+pub(super) struct Round<'t> {
+    hand: Hand<'t>,
+    /// The last transaction that is done but for its deletion. It goes when another is begun, or
+    /// after the final settle: until then it is what brings a successor back to this node.
+    held: Option<Entry>,
+}
+
+// === impl Round ===
+
+impl<'t> Round<'t> {
+    /// Reads the node and its record by quorum reads.
+    pub(super) async fn begin(
+        context: &'t Context,
+        node: &'t str,
+        cover: Cover<'t>,
+    ) -> Result<Self, Failure> {
+        let objects = &context.objects;
+        let read = tokio::try_join!(objects.records.get(node), objects.nodes.get(node));
+        let (record, live) = read.map_err(Failure::Unavailable)?;
+        let reading = Reading { stored: Stored::read(record.as_ref()), live };
+        Ok(Self::new(context, node, cover, reading))
+    }
+
+    /// For transactions that name no node: there is nothing to read.
+    pub(super) fn unnamed(context: &'t Context, cover: Cover<'t>) -> Self {
+        Self::new(context, "", cover, Reading { stored: Stored::Absent, live: None })
+    }
+
+    fn new(context: &'t Context, node: &'t str, cover: Cover<'t>, reading: Reading) -> Self {
+        Self { hand: Hand { context, node, cover, reading, is_node_stale: false }, held: None }
+    }
+
+    /// All of them in order, then what is left to settle, then the end of the last one.
+    pub(super) async fn work_off(&mut self, batch: &Batch) -> Result<(), Failure> {
+        for entry in &batch.entries {
+            match read(self.hand.context, entry).await.map_err(Failure::Unavailable)? {
+                Some(Ok(transaction)) => self.process(entry, &transaction).await?,
+                Some(Err(poison)) => {
+                    self.hand.carry_out(&poisoned(&entry.name, &poison)).await?;
+                }
+                None => self.hand.context.backlog.on_gone(&entry.name, entry.uid.as_ref()),
+            }
+        }
+        self.settle(batch).await?;
+        self.finish_held().await
+    }
+
+    async fn process(&mut self, entry: &Entry, transaction: &Transaction) -> Result<(), Failure> {
+        self.finish_held().await?;
+        let Context { policy, clock, .. } = self.hand.context;
+        let decision = decide(&self.hand.reading, transaction, policy, clock());
+        tracing::info!(node = self.hand.node, transaction = %entry.name, %decision, "decided");
+        let is_possible = self.try_carrying_out(&decision, Some(entry)).await?;
+        let metrics = &self.hand.context.metrics;
+        metrics.on_processed(decision.row.as_str());
+        decision.then.into_iter().for_each(|row| metrics.on_processed(row.as_str()));
+        let is_finished = is_possible && finishes(&decision);
+        self.held = is_finished.then(|| entry.clone());
+        Ok(())
+    }
+
+    async fn settle(&mut self, batch: &Batch) -> Result<(), Failure> {
+        let Context { objects, policy, clock, metrics, .. } = self.hand.context;
+        // Whoever added the node meanwhile may have found no record. It is there now, so this is
+        // the time to see the node.
+        if self.hand.is_node_stale {
+            let live = objects.nodes.get(self.hand.node).await;
+            self.hand.reading.live = live.map_err(Failure::Unavailable)?;
+        }
+        let cause = if batch.settle.is_some() { Cause::Resync } else { Cause::Queue };
+        let decision = settle(&self.hand.reading, cause, policy, clock());
+        if decision.commands.is_empty() {
+            return Ok(());
+        }
+        tracing::info!(node = self.hand.node, %decision, "settled");
+        let held = self.held.clone();
+        if !self.try_carrying_out(&decision, held.as_ref()).await? {
+            self.held = None;
+        }
+        metrics.on_processed(decision.row.as_str());
+        Ok(())
+    }
+
+    /// Whether it could be. What never can is set apart with the transaction that led to it; where
+    /// none did, the next resync tries again.
+    async fn try_carrying_out(
+        &mut self,
+        decision: &Decision,
+        entry: Option<&Entry>,
+    ) -> Result<bool, Failure> {
+        let error = match self.hand.carry_out(decision).await {
+            Ok(()) => return Ok(true),
+            Err(Failure::Impossible(error)) => error,
+            Err(failure) => return Err(failure),
+        };
+        tracing::error!(node = self.hand.node, %decision, error = &error as &dyn error::Error, "refused");
+        if let Some(entry) = entry {
+            self.hand.quarantine(&entry.name, QuarantineReason::Refused).await?;
+        }
+        let note = format!("{decision} was refused: {error}");
+        self.hand.tell(&Event::new(EventReason::Quarantined, note));
+        Ok(false)
+    }
+
+    async fn finish_held(&mut self) -> Result<(), Failure> {
+        match self.held.take() {
+            Some(entry) => self.hand.delete(&entry).await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn finishes(decision: &Decision) -> bool {
+    decision.commands.iter().any(|command| matches!(command, Command::DeleteTransaction(_)))
+}
+
+/// A transaction's content, fetched if it is not at hand; nothing if it is gone.
+pub(super) async fn read(
+    context: &Context,
+    entry: &Entry,
+) -> Result<Option<Result<Transaction, Poison>>, Error> {
+    let fetched;
+    let document = match &entry.document {
+        Some(document) => Some(document),
+        None => {
+            fetched = context.objects.transactions.get(&entry.name.to_string()).await?;
+            fetched.as_ref()
+        }
+    };
+    Ok(document.map(|document| Transaction::decode(&entry.name, document)))
+}
