@@ -3,7 +3,6 @@
 #![expect(
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
-    clippy::map_err_ignore,
     clippy::too_many_lines,
     reason = "prost, tonic and pbjson write code without regard to our lints"
 )]

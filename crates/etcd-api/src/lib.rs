@@ -11,7 +11,7 @@
 //!
 //! Every message has its protobuf form (`prost::Message`) and, but for [`health`], the JSON form of
 //! etcd's gateway (`serde`): proto field names, 64-bit integers as strings, bytes in base64, enums by
-//! name, defaults left out. Every service has a `…_server` and a `…_client` module.
+//! name if they have one, defaults left out. Every service has a `…_server` and a `…_client` module.
 //!
 //! ```
 //! use etcd_api::etcdserverpb::RangeResponse;
@@ -36,6 +36,7 @@
 pub mod error;
 mod generated;
 pub mod mvccpb;
+mod open_enum;
 pub mod version;
 
 pub use error::{ApiError, CancelReason, Code};

@@ -1,8 +1,10 @@
 //! The JSON that etcd's gateway speaks.
 
+use etcd_api::authpb::Permission;
+use etcd_api::etcdserverpb::watch_create_request::FilterType;
 use etcd_api::etcdserverpb::{
     Compare, LeaseGrantRequest, Member, RangeRequest, RequestOp, ResponseHeader, TxnRequest,
-    WatchResponse, compare, request_op,
+    WatchCreateRequest, WatchResponse, compare, request_op,
 };
 use etcd_api::mvccpb::{Event, EventType, KeyValue, KeyValueParts};
 use expect_test::{Expect, expect};
@@ -121,4 +123,24 @@ fn what_is_no_key_value_is_refused() {
     for json in [r#"{"key":1}"#, r#"{"key":"*"}"#, r#"{"version":"x"}"#, "[]"] {
         assert!(serde_json::from_str::<KeyValue>(json).is_err(), "{json} was read");
     }
+}
+
+/// An enum's number is kept without a name of ours, and a name that nobody knows is no value.
+#[test]
+fn enums_are_open() {
+    let sort_order = |json: &str| {
+        let read: RangeRequest = serde_json::from_str(&format!(r#"{{"sort_order":{json}}}"#))?;
+        Ok::<_, serde_json::Error>(read.sort_order)
+    };
+    for (json, number) in [(r#""DESCEND""#, 2), ("2", 2), ("99", 99), ("-1", -1), (r#""NIX""#, 0)] {
+        assert_eq!(sort_order(json).unwrap(), number, "{json}");
+    }
+    for json in ["true", "1.5", "3000000000", "[1]"] {
+        assert!(sort_order(json).is_err(), "{json} was read");
+    }
+    let filters = r#"{"filters":["NIX","NODELETE",7]}"#;
+    let read: WatchCreateRequest = serde_json::from_str(filters).unwrap();
+    assert_eq!(read.filters, [FilterType::Nodelete as i32, 7]);
+    check(&read, expect![[r#"{"filters":["NODELETE",7]}"#]]);
+    check(&Permission { perm_type: 42, ..Default::default() }, expect![[r#"{"permType":42}"#]]);
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::error::Category;
 use tonic::Status;
 
@@ -26,8 +27,65 @@ pub(super) fn first<M: DeserializeOwned>(text: &[u8]) -> First<M> {
         None => First::Nothing,
         Some(Ok(message)) => First::Message { message, length: messages.byte_offset() },
         Some(Err(error)) if error.is_eof() => First::Partial,
-        Some(Err(error)) => First::Malformed(error),
+        Some(Err(error)) => relaxed(text).unwrap_or(First::Malformed(error)),
     }
+}
+
+/// What etcd's JSON library takes and ours does not: a field that is null counts as absent, and a
+/// whole number may be written as `1.0`. Only text that would be refused is read a second time.
+fn relaxed<M: DeserializeOwned>(text: &[u8]) -> Option<First<M>> {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter();
+    let mut value = values.next()?.ok()?;
+    let length = values.byte_offset();
+    // Text that is refused for another reason stays refused: as a value it has lost what was given
+    // twice.
+    if !relax(&mut value) {
+        return None;
+    }
+    let message = serde_json::from_value(value).ok()?;
+    Some(First::Message { message, length })
+}
+
+/// Writes a value as our library wants it; tells whether there was anything to write.
+fn relax(value: &mut Value) -> bool {
+    match value {
+        Value::Object(fields) => {
+            let before = fields.len();
+            fields.retain(|_, field| !field.is_null());
+            let is_shorter = fields.len() < before;
+            relax_all(fields.values_mut()) || is_shorter
+        }
+        Value::Array(values) => relax_all(values),
+        Value::Number(number) => {
+            match number.as_f64().filter(|_| number.is_f64()).and_then(whole) {
+                Some(whole) => {
+                    *number = whole.into();
+                    true
+                }
+                None => false,
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+fn relax_all<'a>(values: impl IntoIterator<Item = &'a mut Value>) -> bool {
+    let mut is_relaxed = false;
+    for value in values {
+        is_relaxed |= relax(value);
+    }
+    is_relaxed
+}
+
+/// A number without fraction that a double holds exactly.
+fn whole(number: f64) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it is within what both types hold exactly"
+    )]
+    let whole = (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64);
+    whole
 }
 
 /// Reads the only message of a whole body. An empty body is the message without fields.

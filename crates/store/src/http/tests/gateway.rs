@@ -75,6 +75,37 @@ async fn old_and_new_names_of_leases() {
     .await;
 }
 
+/// What etcd's library takes beyond the rules: nulls, whole numbers with a fraction of zero, and
+/// enums that nobody knows.
+#[tokio::test]
+async fn loose_values() {
+    let found = expect![[r#"
+        200 OK
+        content-type: application/json
+
+        {"kvs":[{"key":"Zm9v","create_revision":"2","mod_revision":"3","version":"1","value":"bm9ib2R5IG5vbmU="}],"count":"1"}"#]];
+    for field in [
+        r#""limit":null"#,
+        r#""sort_order":null"#,
+        r#""limit":1.0"#,
+        r#""limit":1e0"#,
+        r#""limit":-0"#,
+        r#""sort_order":1.0"#,
+        r#""sort_order":"NIX""#,
+        r#""sort_order":99"#,
+    ] {
+        let body = format!(r#"{{"key":"Zm9v",{field}}}"#);
+        check("POST /v3/kv/range", &[], &body, &found).await;
+    }
+    let refused = ["1.5", "9223372036854775808", "[null]", "{}"];
+    for value in refused {
+        let server = Server::plain().await;
+        let body = format!(r#"{{"key":"Zm9v","limit":{value}}}"#);
+        let answer = ask(server.address(), request("POST /v3/kv/range", &[], &body)).await;
+        assert!(answer.starts_with("400 Bad Request"), "{value}: {answer}");
+    }
+}
+
 /// The values are base64 of who asked, and the token.
 #[tokio::test]
 async fn tokens_reach_the_service() {
