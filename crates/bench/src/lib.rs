@@ -1,17 +1,20 @@
-//! Measures the store and the journal: against etcd, and against ceilings that show what the wire
-//! and the disk would allow.
+//! Measures the store and the journal against etcd and against ceilings that show what the wire and
+//! the disk would allow, and the services on a real API server.
 //!
 //! | module | what it owns |
 //! |---|---|
 //! | [`store`] | the rows of the store's table, the load, the servers under it, the report |
 //! | [`ceiling`] | the two servers that answer without being a store |
 //! | [`journal`] | what orders and keeps revisions, without the store above it |
+//! | [`labels`] | nodes that leave and return, and how soon their labels are back |
 //!
 //! Nothing here prints or reads arguments: the binary does.
 
 pub mod ceiling;
 mod grpc;
+mod http;
 pub mod journal;
+pub mod labels;
 mod machine;
 mod process;
 mod shape;

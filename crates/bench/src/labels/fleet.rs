@@ -1,0 +1,201 @@
+//! The replicas under measurement: started, counted and stopped. Never judges what they did.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::Stdio,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::{
+    net::TcpListener,
+    process::{Child, Command},
+    time::{Instant, sleep},
+};
+
+use super::Options;
+use crate::{http, process};
+
+/// The first lists of a large cluster take a while.
+const READY_MAX: Duration = Duration::from_secs(120);
+
+const PROBE_PAUSE: Duration = Duration::from_millis(50);
+
+const READS: [&str; 3] = ["get", "list", "watch"];
+
+/// All replicas; dropping it kills them.
+pub(super) struct Fleet {
+    watchers: Vec<Replica>,
+    processors: Vec<Replica>,
+}
+
+struct Replica {
+    child: Child,
+    address: SocketAddr,
+}
+
+/// What the replicas' counters say, summed over all of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) processed: f64,
+    pub(super) writes: f64,
+    pub(super) requests: f64,
+}
+
+/// The largest resident size of either kind.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Memory {
+    pub(super) watcher_bytes: u64,
+    pub(super) processor_bytes: u64,
+}
+
+// === impl Fleet ===
+
+impl Fleet {
+    pub(super) async fn start(options: &Options) -> Result<Self> {
+        let watcher = options.watcher_kubeconfig.as_ref().unwrap_or(&options.kubeconfig);
+        let processor = options.processor_kubeconfig.as_ref().unwrap_or(&options.kubeconfig);
+        let mut fleet = Self { watchers: Vec::new(), processors: Vec::new() };
+        for _ in 0..options.watchers {
+            fleet.watchers.push(Replica::start(&options.program, "watch", watcher).await?);
+        }
+        for _ in 0..options.processors {
+            fleet.processors.push(Replica::start(&options.program, "process", processor).await?);
+        }
+        Ok(fleet)
+    }
+
+    fn replicas(&self) -> impl Iterator<Item = &Replica> {
+        self.watchers.iter().chain(&self.processors)
+    }
+
+    pub(super) async fn counts(&self) -> Result<Counts> {
+        let mut sum = Counts::default();
+        for replica in self.replicas() {
+            let counts = replica.counts().await?;
+            sum.processed += counts.processed;
+            sum.writes += counts.writes;
+            sum.requests += counts.requests;
+        }
+        Ok(sum)
+    }
+
+    pub(super) async fn idle_requests_per_second(&mut self, idle: Duration) -> Result<f64> {
+        let before = self.counts().await?;
+        sleep(idle).await;
+        let after = self.counts().await?;
+        let replicas = self.watchers.len() + self.processors.len();
+        #[expect(clippy::cast_precision_loss, reason = "a handful of replicas")]
+        let replicas = replicas as f64;
+        Ok((after.requests - before.requests) / idle.as_secs_f64() / replicas)
+    }
+
+    pub(super) fn memory(&self) -> Result<Memory> {
+        let largest = |replicas: &[Replica]| {
+            let sizes = replicas.iter().map(Replica::memory_bytes);
+            Ok::<_, anyhow::Error>(
+                sizes.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or(0),
+            )
+        };
+        Ok(Memory {
+            watcher_bytes: largest(&self.watchers)?,
+            processor_bytes: largest(&self.processors)?,
+        })
+    }
+
+    /// SIGTERM to all, then waits for each: an unclean end is a failed measurement.
+    pub(super) async fn stop(self) -> Result<()> {
+        for mut replica in self.watchers.into_iter().chain(self.processors) {
+            kill_process(replica.pid()?, Signal::TERM).context("cannot stop a replica")?;
+            let status = replica.child.wait().await.context("cannot wait for a replica")?;
+            ensure!(status.success(), "a replica ended with {status}");
+        }
+        Ok(())
+    }
+}
+
+// === impl Replica ===
+
+impl Replica {
+    async fn start(program: &Path, command: &str, kubeconfig: &Path) -> Result<Self> {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port")?;
+        let address = free.local_addr().context("no free port")?;
+        drop(free);
+        let child = Command::new(program)
+            .args(["labels", command, "--log-level=warn"])
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
+            .arg(format!("--listen={address}"))
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let mut replica = Self { child, address };
+        replica.ready().await?;
+        Ok(replica)
+    }
+
+    async fn ready(&mut self) -> Result<()> {
+        let deadline = Instant::now() + READY_MAX;
+        loop {
+            let ended = self.child.try_wait().context("cannot look at a replica")?;
+            ensure!(ended.is_none(), "a replica ended before it was ready");
+            let answer = http::get(self.address, "/readyz?verbose").await;
+            if answer.as_ref().is_ok_and(|answer| answer.is_success) {
+                return Ok(());
+            }
+            ensure!(Instant::now() < deadline, "a replica did not become ready: {answer:?}");
+            sleep(PROBE_PAUSE).await;
+        }
+    }
+
+    fn pid(&self) -> Result<Pid> {
+        let id = self.child.id().context("a replica has ended")?;
+        Pid::from_raw(i32::try_from(id)?).context("a process has a number above zero")
+    }
+
+    fn memory_bytes(&self) -> Result<u64> {
+        let id = self.child.id().context("a replica has ended")?;
+        Ok(process::resident_bytes(id)?)
+    }
+
+    async fn counts(&self) -> Result<Counts> {
+        let page = http::get(self.address, "/metrics").await?.body;
+        Ok(read_counts(&page))
+    }
+}
+
+fn read_counts(page: &str) -> Counts {
+    let mut counts = Counts::default();
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let Some((sample, value)) = line.rsplit_once(' ') else { continue };
+        let Ok(value) = value.parse::<f64>() else { continue };
+        if sample.starts_with("windlass_labels_processed_total") {
+            counts.processed += value;
+        } else if sample.starts_with("windlass_labels_api_requests_total") {
+            counts.requests += value;
+            let is_read = READS.iter().any(|verb| sample.contains(&format!("verb=\"{verb}\"")));
+            counts.writes += if is_read { 0.0 } else { value };
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_summed_and_reads_are_no_writes() {
+        let page = "\
+# TYPE windlass_labels_processed counter
+windlass_labels_processed_total{row=\"D1\"} 3
+windlass_labels_processed_total{row=\"A3\"} 4
+windlass_labels_api_requests_total{verb=\"get\",code=\"200\"} 10
+windlass_labels_api_requests_total{verb=\"post\",code=\"201\"} 5
+";
+        let counts = read_counts(page);
+        assert_eq!([counts.processed, counts.requests, counts.writes], [7.0, 15.0, 5.0]);
+    }
+}
