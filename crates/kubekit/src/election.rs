@@ -40,9 +40,9 @@ pub enum Standing {
     Leading { term: Term, until: Instant },
 }
 
-/// Which leadership it is: it grows each time the Lease changes hands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Term(pub i32);
+/// Which of our leaderships it is: how often this process has been elected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term(pub u64);
 
 /// Learns where we stand.
 #[derive(Clone, Debug)]

@@ -30,6 +30,8 @@ const POST_TIMEOUT: Duration = Duration::from_secs(5);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest text the API server takes.
 const NOTE_BYTES_MAX: usize = 1024;
+/// Longest name the API server takes.
+const NAME_BYTES_MAX: usize = 253;
 /// Where Events on objects without a namespace are kept.
 const NAMESPACE_OF_CLUSTER_OBJECTS: &str = "default";
 
@@ -165,14 +167,14 @@ impl Options {
         let about = regarding.name.clone().unwrap_or_default();
         Object {
             metadata: ObjectMeta {
-                // The server appends what makes it unique, and shortens it where it must.
-                generate_name: Some(format!("{about}.")),
+                // The server appends what makes it unique.
+                generate_name: Some(format!("{}-", shortened(about, NAME_BYTES_MAX - 1))),
                 namespace: namespace.or_else(|| Some(NAMESPACE_OF_CLUSTER_OBJECTS.to_owned())),
                 ..ObjectMeta::default()
             },
             action: Some(action.to_owned()),
             event_time: Some(MicroTime(happened)),
-            note: Some(shortened(note)),
+            note: Some(shortened(note, NOTE_BYTES_MAX)),
             reason: Some(reason.to_owned()),
             regarding: Some(regarding),
             reporting_controller: Some(self.controller.clone()),
@@ -184,9 +186,9 @@ impl Options {
 }
 
 /// At most what the server takes, cut between characters.
-fn shortened(mut note: String) -> String {
-    note.truncate(note.floor_char_boundary(NOTE_BYTES_MAX));
-    note
+fn shortened(mut text: String, bytes_max: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes_max));
+    text
 }
 
 // === impl Severity ===

@@ -11,16 +11,21 @@
 //! | [`access`] | whether we may do what we have to |
 //! | [`events`] | telling users about their objects |
 //! | [`health`] | telling operators about ourselves |
-//! | [`backoff`], [`lifecycle`] | trying again; owning tasks |
+//! | [`metrics`] | counting what these parts do |
+//! | [`failure`], [`backoff`], [`lifecycle`] | what went wrong; trying again; owning tasks |
 
 pub mod access;
 pub mod backoff;
 pub mod client;
 pub mod election;
 pub mod events;
+pub mod failure;
 pub mod health;
 pub mod lease;
 pub mod lifecycle;
 pub mod lock;
 pub mod metrics;
 pub mod presence;
+
+#[cfg(test)]
+mod tests;

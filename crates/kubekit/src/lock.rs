@@ -64,21 +64,21 @@ pub struct Lock {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("whether the lock `{name}` was taken is unknown")]
+    #[error("cannot take the lock `{name}`")]
     Acquire {
         name: String,
         #[source]
         source: lease::Error,
     },
-    #[error("whether the lock `{name}` was renewed is unknown")]
+    #[error("cannot renew the lock `{name}`")]
     Renew {
         name: String,
         #[source]
         source: lease::Error,
     },
-    #[error("the lock `{name}` is held by somebody else now")]
+    #[error("the lock `{name}` is no longer ours")]
     Lost { name: String },
-    #[error("whether the lock `{name}` was released is unknown; it lapses by itself")]
+    #[error("cannot release the lock `{name}`; it lapses by itself")]
     Release {
         name: String,
         #[source]
@@ -112,7 +112,8 @@ impl Locks {
     }
 
     /// Asks once. A holder that was found unchanged for a whole duration, by attempts of this
-    /// process, is replaced.
+    /// process, is replaced. After an error the lock may be ours without our knowing: then it is
+    /// refused, even to us, until it lapses.
     pub async fn acquire(&self, name: &str) -> Result<Attempt, Error> {
         let attempt = self.inner.clone().acquire(name).await;
         attempt.map_err(|source| Error::Acquire { name: name.to_owned(), source })

@@ -22,6 +22,8 @@ pub struct Service {
     /// What is known of the present leader.
     vigil: Option<Vigil>,
     standing: watch::Sender<Standing>,
+    /// The present term, or the last one.
+    term: Term,
     is_failing: bool,
 }
 
@@ -52,6 +54,7 @@ impl Service {
             clock,
             vigil: None,
             standing,
+            term: Term::default(),
             is_failing: false,
         }
     }
@@ -111,10 +114,11 @@ impl Service {
     /// Leads until the Lease is lost or given back.
     async fn lead(&mut self, mut held: Held, shutdown: &CancellationToken) {
         self.vigil = None;
-        tracing::info!(lease = self.lease, "leading");
+        self.term.0 += 1;
+        tracing::info!(lease = self.lease, term = self.term.0, "leading");
         loop {
             let until = Instant::from(held.tenure.may_write_until());
-            self.publish(Standing::Leading { term: held.term(), until });
+            self.publish(Standing::Leading { term: self.term, until });
             tokio::select! {
                 () = shutdown.cancelled() => return self.resign(held).await,
                 () = tokio::time::sleep_until(self.next_renewal(&held)) => {}
@@ -193,14 +197,5 @@ impl Service {
             tracing::warn!(lease = self.lease, error, "the election fails and is tried again");
         }
         self.is_failing = true;
-    }
-}
-
-// === impl Held ===
-
-impl Held {
-    fn term(&self) -> Term {
-        let transitions = self.lease.spec.as_ref().and_then(|spec| spec.lease_transitions);
-        Term(transitions.unwrap_or_default())
     }
 }

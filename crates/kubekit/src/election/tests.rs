@@ -7,7 +7,7 @@ fn handle() -> (watch::Sender<Standing>, Handle) {
     (sender, Handle { standing })
 }
 
-fn leading(term: i32, seconds: u64) -> Standing {
+fn leading(term: u64, seconds: u64) -> Standing {
     Standing::Leading { term: Term(term), until: Instant::now() + Duration::from_secs(seconds) }
 }
 

@@ -39,7 +39,7 @@ fn an_event_says_who_reports_what_about_whom() {
           "eventTime": "1970-01-01T00:00:00.000000Z",
           "kind": "Event",
           "metadata": {
-            "generateName": "worker-7.",
+            "generateName": "worker-7-",
             "namespace": "default"
           },
           "note": "labels of an older node",
@@ -68,4 +68,12 @@ fn a_long_note_is_cut_between_characters() {
     let long = format!("{}é and more", "x".repeat(NOTE_BYTES_MAX - 1));
     let note = options().object(event(&long, None)).note.unwrap();
     assert_eq!(note, "x".repeat(NOTE_BYTES_MAX - 1));
+}
+
+#[test]
+fn the_longest_name_leaves_room_for_the_dash() {
+    let mut queued = event("", None);
+    queued.event.regarding.name = Some("n".repeat(NAME_BYTES_MAX));
+    let name = options().object(queued).metadata.generate_name.unwrap();
+    assert_eq!(name, format!("{}-", "n".repeat(NAME_BYTES_MAX - 1)));
 }

@@ -9,9 +9,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::core::Status;
 use kube::{Api, Client};
 
-/// Why a request about a Lease has no known outcome.
+use crate::failure::Failure;
+
+/// Why a request about a Lease did not succeed. Unless it was refused, it may have been carried out
+/// all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("to {request} Lease `{lease}` took longer than {timeout:?}")]
@@ -21,7 +25,7 @@ pub enum Error {
         request: Request,
         lease: String,
         #[source]
-        source: Box<kube::Error>,
+        source: Failure,
     },
 }
 
@@ -51,13 +55,13 @@ impl Leases {
     pub(crate) async fn create(&self, lease: &Lease) -> Result<Option<Lease>, Error> {
         let (name, params) = (name(lease), PostParams::default());
         let answer = self.answer(Request::Create, name, self.api.create(&params, lease)).await?;
-        self.unless(Request::Create, name, answer, kube::core::Status::is_already_exists)
+        self.unless(Request::Create, name, answer, Status::is_already_exists)
     }
 
     /// A quorum read: what is there now, not what some cache remembers.
     pub(crate) async fn read(&self, name: &str) -> Result<Option<Lease>, Error> {
         let answer = self.answer(Request::Read, name, self.api.get(name)).await?;
-        self.unless(Request::Read, name, answer, kube::core::Status::is_not_found)
+        self.unless(Request::Read, name, answer, Status::is_not_found)
     }
 
     /// The written Lease, or nothing if it was written or deleted since `lease` was read.
@@ -106,14 +110,13 @@ impl Leases {
         request: Request,
         lease: &str,
         answer: kube::Result<T>,
-        is_expected: impl Fn(&kube::core::Status) -> bool,
+        is_expected: impl Fn(&Status) -> bool,
     ) -> Result<Option<T>, Error> {
         match answer {
             Ok(value) => Ok(Some(value)),
             Err(kube::Error::Api(status)) if is_expected(&status) => Ok(None),
-            Err(source) => {
-                let (lease, source) = (lease.to_owned(), Box::new(source));
-                Err(Error::Failed { request, lease, source })
+            Err(error) => {
+                Err(Error::Failed { request, lease: lease.to_owned(), source: error.into() })
             }
         }
     }

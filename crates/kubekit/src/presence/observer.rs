@@ -89,8 +89,7 @@ impl Observer {
                 () = shutdown.cancelled() => return,
                 interruption = self.observe() => interruption,
             };
-            let error: &dyn std::error::Error = &interruption;
-            tracing::debug!(error, "watching the members anew");
+            interruption.log();
             // A watch that lasted was a success, however it ended.
             if began.elapsed() > RETRY_MAX {
                 backoff.on_success();
@@ -222,6 +221,15 @@ impl Observer {
     fn selector(&self) -> String {
         let labels = self.group.labels.iter().map(|(key, value)| format!("{key}={value}"));
         labels.collect::<Vec<_>>().join(",")
+    }
+}
+
+// === impl Interruption ===
+
+impl Interruption {
+    fn log(&self) {
+        let error: &dyn std::error::Error = self;
+        tracing::debug!(error, "watching the members anew");
     }
 }
 
