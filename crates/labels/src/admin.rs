@@ -19,6 +19,8 @@ pub mod history;
 pub mod list;
 pub mod restore;
 pub mod show;
+#[cfg(test)]
+mod tests;
 pub mod transfer;
 pub mod uninstall;
 

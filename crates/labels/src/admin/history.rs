@@ -52,7 +52,7 @@ impl Admin {
 // === impl History ===
 
 impl History {
-    fn of(record: &Record) -> Self {
+    pub(super) fn of(record: &Record) -> Self {
         let snapshots: Vec<&Snapshot> = record.snapshots().collect();
         let none = Labels::new();
         let entries = snapshots.iter().enumerate().map(|(index, snapshot)| {

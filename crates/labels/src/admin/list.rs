@@ -33,11 +33,11 @@ pub struct Entry {
 }
 
 /// What the answer is made from.
-struct World {
-    records: Vec<Document>,
-    nodes: BTreeMap<String, LiveNode>,
+pub(super) struct World {
+    pub(super) records: Vec<Document>,
+    pub(super) nodes: BTreeMap<String, LiveNode>,
     /// Without their data.
-    transactions: Vec<Document>,
+    pub(super) transactions: Vec<Document>,
 }
 
 // === impl Admin ===
@@ -58,7 +58,7 @@ impl Admin {
 // === impl World ===
 
 impl World {
-    fn entries(&self) -> Vec<Entry> {
+    pub(super) fn entries(&self) -> Vec<Entry> {
         let mut entries = BTreeMap::new();
         for document in &self.records {
             self.on_record(&mut entries, document);

@@ -13,6 +13,9 @@ use crate::core::{
     record::{Record, Stored, Unreadable},
 };
 
+/// How the annotations begin that are ours.
+const ANNOTATION_PREFIX: &str = "labels.windlass.dev/";
+
 /// Records as text has them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -121,14 +124,14 @@ impl Admin {
     }
 }
 
-struct Plan {
-    outcome: Outcome,
+pub(super) struct Plan {
+    pub(super) outcome: Outcome,
     /// What to create, or with uid and version to replace.
-    wanted: Option<Document>,
-    problem: Option<String>,
+    pub(super) wanted: Option<Document>,
+    pub(super) problem: Option<String>,
 }
 
-fn plan(
+pub(super) fn plan(
     document: &Document,
     live: Option<&LiveNode>,
     present: Option<&Document>,
@@ -160,7 +163,7 @@ fn plan(
 // === impl Export ===
 
 impl Export {
-    fn of(documents: &[Document]) -> Self {
+    pub(super) fn of(documents: &[Document]) -> Self {
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         for document in documents {
             match Record::decode(document) {
@@ -184,11 +187,17 @@ impl From<&Document> for Item {
             metadata: ItemMetadata {
                 name: document.name.clone(),
                 labels: document.labels.clone(),
-                annotations: document.annotations.clone(),
+                annotations: bookkeeping(document),
             },
             data: document.data.clone(),
         }
     }
+}
+
+/// What other tools noted on the ConfigMap is true in its own cluster only.
+fn bookkeeping(document: &Document) -> BTreeMap<String, String> {
+    let ours = document.annotations.iter().filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX));
+    ours.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 impl From<Item> for Document {
