@@ -9,7 +9,7 @@ use kubekit::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::Access, processor::Processor};
+use crate::{access::Access, processor::Processor, watcher::Watcher};
 
 /// How long what was begun may take to finish: less than the 30 s that Kubernetes gives to a pod.
 const WORK_GRACE: Duration = Duration::from_secs(20);
@@ -25,6 +25,7 @@ pub(crate) struct Parts {
     pub(crate) health: health::Service,
     pub(crate) events: events::Service,
     pub(crate) access: Access,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) processor: Option<Processor>,
 }
 
@@ -32,6 +33,9 @@ pub(crate) struct Parts {
 pub(crate) async fn run(parts: Parts, shutdown: &CancellationToken) -> Result<(), StopError> {
     let stop_work = shutdown.child_token();
     let mut work = Tasks::new(&stop_work);
+    if let Some(watcher) = parts.watcher {
+        watcher.spawn_into(&mut work);
+    }
     if let Some(processor) = parts.processor {
         processor.spawn_into(&mut work);
     }

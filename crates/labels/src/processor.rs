@@ -28,7 +28,6 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use kubekit::{
     election,
     events::Handle as Events,
-    health::Health,
     lease::{
         WallClock,
         core::{InvalidTimings, Timings},
@@ -37,7 +36,6 @@ use kubekit::{
     lock::{self, Locks},
 };
 use prometheus_client::registry::Registry;
-use tokio::sync::Notify;
 
 use self::{backlog::Backlog, census::Census, feed::Feed, resync::Resyncing, status::Status};
 use crate::{
@@ -49,6 +47,7 @@ use crate::{
     lifecycle::until_end,
     metrics::Metrics,
     options::Options,
+    surroundings::Surroundings,
 };
 
 /// The Lease whose holder looks after everything.
@@ -61,18 +60,6 @@ const RESYNC_TIMINGS: Timings = Timings {
     write_until: Duration::from_secs(40),
     request_timeout: Duration::from_secs(5),
 };
-
-/// What it works with.
-pub(crate) struct Surroundings {
-    pub(crate) objects: Objects,
-    /// For Leases: a client that repeats nothing.
-    pub(crate) lease_client: kube::Client,
-    pub(crate) metrics: Metrics,
-    pub(crate) events: Events,
-    pub(crate) health: Health,
-    pub(crate) access_in_doubt: Arc<Notify>,
-    pub(crate) clock: WallClock,
-}
 
 /// What its tasks share.
 pub(crate) struct Context {

@@ -8,6 +8,7 @@ use kubekit::{
     health::{self, Health},
     lease::{WallClock, core::InvalidTimings},
     metrics::{Events as EventMetrics, Requests},
+    presence,
 };
 use prometheus_client::registry::Registry;
 use tokio::sync::Notify;
@@ -19,7 +20,9 @@ use crate::{
     lifecycle::{self, Parts, StopError},
     metrics::{Metrics, PREFIX},
     options::{self, Options},
-    processor::{Processor, Surroundings},
+    processor::Processor,
+    surroundings::Surroundings,
+    watcher::Watcher,
 };
 
 /// What Events say about where they come from.
@@ -40,6 +43,8 @@ pub enum StartError {
     Client(#[source] client::Error),
     #[error("the times of a Lease contradict themselves")]
     Timings(#[source] InvalidTimings),
+    #[error("the times of watchers' signs of life contradict themselves")]
+    Presence(#[source] presence::InvalidOptions),
     #[error("health and metrics cannot be served")]
     Health(#[source] health::Error),
 }
@@ -60,12 +65,13 @@ impl Service {
         let cluster = Cluster::open(connection, requests).await.map_err(StartError::Client)?;
         let health = Health::default();
         let assembly = Assembly { options: &options, health: &health, clock };
-        let (events, access, processor) = assembly.build(&cluster, &mut registry)?;
+        let Assembled { events, access, watcher, processor } =
+            assembly.build(&cluster, &mut registry)?;
         let listen = health::Options { listen: options.listen };
         let health = health::Service::bind(&listen, health, Arc::new(registry)).await;
         let health = health.map_err(StartError::Health)?;
         let address = health.address();
-        Ok(Self { parts: Parts { health, events, access, processor }, address })
+        Ok(Self { parts: Parts { health, events, access, watcher, processor }, address })
     }
 
     /// Where health and metrics are served; a port given as 0 is the one the system chose.
@@ -88,14 +94,18 @@ struct Assembly<'a> {
     clock: WallClock,
 }
 
+/// What was made.
+struct Assembled {
+    events: events::Service,
+    access: Access,
+    watcher: Option<Watcher>,
+    processor: Option<Processor>,
+}
+
 // === impl Assembly ===
 
 impl Assembly<'_> {
-    fn build(
-        &self,
-        cluster: &Cluster,
-        registry: &mut Registry,
-    ) -> Result<(events::Service, Access, Option<Processor>), StartError> {
+    fn build(&self, cluster: &Cluster, registry: &mut Registry) -> Result<Assembled, StartError> {
         let Self { options, health, clock } = *self;
         let client = cluster.client().map_err(StartError::Client)?;
         let lease_client = cluster.lease_client().map_err(StartError::Client)?;
@@ -119,9 +129,11 @@ impl Assembly<'_> {
             access_in_doubt,
             clock,
         };
+        let watcher = options.role.watches().then(|| Watcher::new(options, surroundings.clone()));
+        let watcher = watcher.transpose().map_err(StartError::Presence)?;
         let processor =
             options.role.processes().then(|| Processor::new(options, surroundings, registry));
         let processor = processor.transpose().map_err(StartError::Timings)?;
-        Ok((event_service, access, processor))
+        Ok(Assembled { events: event_service, access, watcher, processor })
     }
 }

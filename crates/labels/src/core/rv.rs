@@ -40,6 +40,21 @@ impl ResourceVersion {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The next number; none after the longest.
+    #[must_use]
+    pub fn successor(&self) -> Option<Self> {
+        let kept = self.0.trim_end_matches('9');
+        let zeros = "0".repeat(self.0.len() - kept.len());
+        let text = match kept.split_at_checked(kept.len().wrapping_sub(1)) {
+            None => format!("1{zeros}"),
+            Some((head, last)) => {
+                let last = char::from(last.as_bytes()[0] + 1);
+                format!("{head}{last}{zeros}")
+            }
+        };
+        text.parse().ok()
+    }
 }
 
 impl Ord for ResourceVersion {
@@ -112,6 +127,14 @@ mod tests {
         let longest = rv(&"9".repeat(RV_DIGITS_MAX));
         assert!(longest > rv(&u64::MAX.to_string()));
         assert!(longest > rv(&format!("1{}", "0".repeat(RV_DIGITS_MAX - 1))));
+    }
+
+    #[test]
+    fn the_successor_is_one_more() {
+        for (of, is) in [("1", "2"), ("8", "9"), ("9", "10"), ("129", "130"), ("1999", "2000")] {
+            assert_eq!(rv(of).successor(), Some(rv(is)), "{of}");
+        }
+        assert_eq!(rv(&"9".repeat(RV_DIGITS_MAX)).successor(), None);
     }
 
     #[test]

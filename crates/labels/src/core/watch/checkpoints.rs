@@ -141,7 +141,6 @@ impl Checkpoints {
         self.saved.get(node)
     }
 
-    #[must_use]
     pub fn saved(&self) -> impl Iterator<Item = (&NodeHash, &Saved)> {
         self.saved.iter()
     }

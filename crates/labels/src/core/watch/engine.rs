@@ -63,6 +63,15 @@ pub enum Upkeep {
     Remove(Saved),
 }
 
+/// Who lives, and of whom the labels are stored.
+#[derive(Clone, Debug)]
+pub struct Roll {
+    /// Where the nodes were listed.
+    pub position: ResourceVersion,
+    pub nodes: Vec<LiveNode>,
+    pub stored: BTreeSet<Uid>,
+}
+
 // === impl Engine ===
 
 impl Engine {
@@ -250,12 +259,17 @@ impl Engine {
         is_due
     }
 
-    /// These nodes live, and of these incarnations the labels are stored. The checkpoints known now
-    /// are older than the list, so who is born meanwhile is not taken for dead.
-    pub fn on_swept(&mut self, nodes: Vec<LiveNode>, stored: &BTreeSet<Uid>, now: Instant) {
+    /// The lists for a sweep are there.
+    pub fn on_swept(&mut self, roll: Roll, now: Instant) {
+        let Roll { position, nodes, stored } = roll;
         let alive: BTreeSet<Uid> = nodes.iter().map(|node| node.uid.clone()).collect();
-        let (index, checkpoints) = (&self.index, &self.checkpoints);
-        let findings = Findings { checkpoints, alive: &alive, stored, index };
+        let findings = Findings {
+            checkpoints: &self.checkpoints,
+            alive: &alive,
+            position: &position,
+            stored: &stored,
+            index: &self.index,
+        };
         let rank = |node: &NodeHash| rank(&self.identity, &self.members, &node.to_string());
         let plan = self.sweep.plan(&findings, |node| rank(node) == Rank::FIRST);
         self.removals.extend(plan.removals);

@@ -120,7 +120,6 @@ impl Index {
         self.nodes.get(node)
     }
 
-    #[must_use]
     pub fn nodes(&self) -> impl Iterator<Item = (&NodeHash, &LiveNode)> {
         self.nodes.iter()
     }

@@ -7,7 +7,14 @@ use std::{
 };
 
 use super::rank::Rank;
-use crate::core::rv::ResourceVersion;
+use crate::core::{
+    keys::{MANAGED_BY, MANAGER, RV},
+    object::Document,
+    rv::{ResourceVersion, RvError},
+};
+
+/// The ConfigMap that keeps the position.
+pub const NAME: &str = "resume";
 
 /// The kept position is written at most this often: it spares the replay of what happened since,
 /// nothing else.
@@ -37,6 +44,23 @@ pub enum Reason {
     WentBack,
     /// The server no longer has the events.
     Expired,
+}
+
+/// A ConfigMap that keeps a position; to replace one, add its uid and version. Like everything that
+/// is watched without its data, it says so in an annotation.
+#[must_use]
+pub fn encode(position: &ResourceVersion) -> Document {
+    Document {
+        name: NAME.to_owned(),
+        labels: [(MANAGED_BY.to_owned(), MANAGER.to_owned())].into(),
+        annotations: [(RV.to_owned(), position.to_string())].into(),
+        ..Document::default()
+    }
+}
+
+/// The position that a ConfigMap keeps, if it keeps one.
+pub fn decode(document: &Document) -> Result<Option<ResourceVersion>, RvError> {
+    document.annotations.get(RV).map(|text| text.parse()).transpose()
 }
 
 /// Decides from the position to go on from and the server's position, by quorum read.
@@ -170,6 +194,15 @@ mod tests {
         assert_eq!(begin(Some("100"), "99"), Begin::Relist(Reason::WentBack));
         assert_eq!(begin(Some("100"), "100"), Begin::Watch { from: rv("100") });
         assert_eq!(begin(Some("99"), "100"), Begin::Watch { from: rv("99") });
+    }
+
+    #[test]
+    fn a_position_is_read_as_it_was_written() {
+        assert_eq!(decode(&encode(&rv("4122"))), Ok(Some(rv("4122"))));
+        assert_eq!(decode(&Document::default()), Ok(None));
+        let mut broken = encode(&rv("1"));
+        broken.annotations.insert(RV.to_owned(), "x".to_owned());
+        assert!(decode(&broken).is_err());
     }
 
     /// The step of a watcher that saw `kept` that many seconds ago.

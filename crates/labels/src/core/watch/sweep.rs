@@ -14,7 +14,7 @@ use super::{
     index::Index,
     post::Post,
 };
-use crate::core::{names::NodeHash, object::Uid};
+use crate::core::{names::NodeHash, object::Uid, rv::ResourceVersion};
 
 /// How often to look.
 pub const SWEEP_EVERY: Duration = Duration::from_hours(1);
@@ -30,12 +30,13 @@ pub struct Sweep {
     telling: BTreeMap<Uid, NodeHash>,
 }
 
-/// What there is, read in the order of the fields: a node that is born meanwhile is then among the
-/// living and not among the checkpoints, never the other way.
+/// What there is.
 #[derive(Debug)]
 pub struct Findings<'a> {
     pub checkpoints: &'a Checkpoints,
     pub alive: &'a BTreeSet<Uid>,
+    /// Where the living were listed. Whoever was seen later may have been born later.
+    pub position: &'a ResourceVersion,
     /// Incarnations whose labels are stored.
     pub stored: &'a BTreeSet<Uid>,
     pub index: &'a Index,
@@ -74,10 +75,10 @@ impl Sweep {
         if findings.alive.is_empty() {
             return plan;
         }
-        let dead = findings
-            .checkpoints
-            .saved()
-            .filter(|(node, saved)| !findings.alive.contains(&saved.meta.uid) && mine(node));
+        let dead = findings.checkpoints.saved().filter(|(node, saved)| {
+            let meta = &saved.meta;
+            meta.rv <= *findings.position && !findings.alive.contains(&meta.uid) && mine(node)
+        });
         for (node, saved) in dead {
             let uid = &saved.meta.uid;
             if findings.stored.contains(uid) || findings.index.is_gone(uid) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::core::watch::notation::{saved, show_all, uid};
+use crate::core::watch::notation::{rv, saved, show_all, uid};
 
 struct World {
     checkpoints: Checkpoints,
@@ -23,7 +23,8 @@ impl World {
         mine: impl Fn(&NodeHash) -> bool,
     ) -> (Vec<String>, Vec<String>) {
         let Self { checkpoints, alive, stored, index } = self;
-        let plan = sweep.plan(&Findings { checkpoints, alive, stored, index }, mine);
+        let position = &rv("8");
+        let plan = sweep.plan(&Findings { checkpoints, alive, position, stored, index }, mine);
         let mut posts = show_all(&plan.posts);
         posts.sort();
         (posts, plan.removals.into_iter().map(|saved| saved.meta.node).collect())
@@ -57,6 +58,16 @@ fn what_was_told_already_is_only_removed() {
     let (posts, mut removals) = world.sweep(&mut sweep, |_| true);
     removals.sort();
     assert_eq!((posts, removals), (none(), vec!["a".to_owned(), "c".to_owned()]));
+}
+
+#[test]
+fn who_was_born_after_the_list_is_not_taken_for_dead() {
+    let mut world = World::new();
+    world.checkpoints.on_listed(vec![saved("d u4 9")]);
+    assert_eq!(world.sweep(&mut Sweep::new(start()), |_| true), (none(), none()));
+    world.checkpoints.on_listed(vec![saved("d u4 8")]);
+    let told = vec!["deleted u4 (checkpoint)".to_owned()];
+    assert_eq!(world.sweep(&mut Sweep::new(start()), |_| true), (told, none()));
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! What the watcher has to tell people, as Events.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kubekit::events::{Event, Handle, Severity};
+
+use crate::core::{command::EventReason, object::Uid, snapshot::TooLarge};
+
+/// A node has more labels than a ConfigMap can hold.
+pub(super) fn too_large(events: &Handle, node: &str, uid: Option<&Uid>, error: TooLarge) {
+    events.publish(Event {
+        regarding: ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Node".to_owned()),
+            name: Some(node.to_owned()),
+            uid: uid.map(ToString::to_string),
+            ..ObjectReference::default()
+        },
+        severity: Severity::Warning,
+        reason: EventReason::SnapshotTooLarge.as_str(),
+        action: "Store",
+        note: format!("its labels will not survive it: {error}"),
+    });
+}
+
+/// The server's versions have no order that we know of. That is about no node, so it is told where
+/// our own things are kept.
+pub(super) fn unusable(events: &Handle, namespace: &str, note: String) {
+    events.publish(Event {
+        regarding: ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Namespace".to_owned()),
+            name: Some(namespace.to_owned()),
+            ..ObjectReference::default()
+        },
+        severity: Severity::Warning,
+        reason: "ResourceVersionUnusable",
+        action: "Watch",
+        note,
+    });
+}
