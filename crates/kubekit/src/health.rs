@@ -2,9 +2,9 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`checks`] | the named conditions and what they say together |
-//! | [`pages`] | which path asks what, and how the answer reads |
-//! | [`server`] | the socket and its connections |
+//! | `checks` | the named conditions and what they say together |
+//! | `pages` | which path asks what, and how the answer reads |
+//! | `server` | the socket and its connections |
 
 mod checks;
 mod pages;

@@ -4,8 +4,8 @@
 //! | module | owns |
 //! |---|---|
 //! | [`core`] | the decisions: who may take a Lease over, how long its holder may write |
-//! | [`object`] | the Lease as the API server knows it |
-//! | [`call`] | one request: bounded in time, sent once, its failure told apart |
+//! | `object` | the Lease as the API server knows it |
+//! | `call` | one request: bounded in time, sent once, its failure told apart |
 
 pub mod core;
 

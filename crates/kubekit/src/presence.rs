@@ -5,8 +5,8 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`heartbeat`] | our own Lease |
-//! | [`observer`] | the Leases of all |
+//! | `heartbeat` | our own Lease |
+//! | `observer` | the Leases of all |
 
 mod heartbeat;
 mod observer;

@@ -30,7 +30,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// How long a connection may last: slow readers must not hold all places for ever.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// Largest head of a request; hyper asks for this much at least.
+/// Largest head of a request: probes and scrapers send little.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// How long to wait when the system has no room for one more connection.
