@@ -129,11 +129,10 @@ impl NodeFeed {
     /// Where to watch from. The server is asked for its position first, each time: a watch from a
     /// position in its future would wait in silence.
     async fn begin(&mut self) -> Result<ResourceVersion, Interruption> {
-        let objects = &self.context.objects;
-        let begin = match &self.start {
+        let begin = match self.start.clone() {
             Start::Lost => Begin::Relist(Reason::Expired),
-            Start::At(at) => resume::begin(Some(at.clone()), &position(objects).await?),
-            Start::Kept => resume::begin(self.kept().await?, &position(objects).await?),
+            Start::At(at) => resume::begin(Some(at), &self.server().await?),
+            Start::Kept => resume::begin(self.kept().await?, &self.server().await?),
         };
         let from = match begin {
             Begin::Watch { from } => from,
@@ -141,6 +140,13 @@ impl NodeFeed {
         };
         self.start = Start::At(from.clone());
         Ok(from)
+    }
+
+    /// Where the server is. Its answer ends a row of failures to reach it.
+    async fn server(&mut self) -> Result<ResourceVersion, Interruption> {
+        let position = position(&self.context.objects).await?;
+        self.backoff.on_success();
+        Ok(position)
     }
 
     async fn kept(&self) -> Result<Option<ResourceVersion>, Interruption> {
