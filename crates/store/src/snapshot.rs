@@ -8,6 +8,7 @@
 //! meta table. The padding makes the length a multiple of 512 plus the digest, which is how etcd's
 //! tools tell that a snapshot carries one.
 
+mod pace;
 mod piece;
 mod read;
 mod write;

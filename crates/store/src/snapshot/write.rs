@@ -1,4 +1,4 @@
-//! Writing a snapshot, piece by piece, at the reader's pace.
+//! Writing a snapshot, piece by piece, no faster than its reader takes it and writers bear it.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use journal::{Image, Journal, MetaChange};
 use mvcc::{Position, Record, Revision};
 use prost::Message;
 use sha2::{Digest, Sha256};
+use tokio::time::{Instant, sleep_until};
 
-use super::{BLOCK_BYTES, MAGIC, piece::Piece};
+use super::{BLOCK_BYTES, MAGIC, pace::Pace, piece::Piece};
 use crate::{Error, published::State, sequencer::SnapshotPoint};
 
 /// Bytes of key-values in a piece, about.
@@ -22,6 +23,7 @@ struct Writer {
     digest: Sha256,
     written: u64,
     next: Next,
+    pace: Pace,
 }
 
 /// What comes next.
@@ -41,12 +43,14 @@ pub(crate) fn stream(
     let meta = meta.map(|(key, value)| MetaChange { key, value: Some(value) }).collect();
     let writer = Writer {
         journal,
+        pace: Pace::new(point.state.view.revision(), Instant::now()),
         state: point.state,
         digest: Sha256::new(),
         written: 0,
         next: Next::Start { meta },
     };
     futures::stream::try_unfold(writer, |mut writer| async move {
+        sleep_until(writer.pace.not_before).await;
         let work = tokio::task::spawn_blocking(move || {
             let bytes = writer.next();
             (bytes, writer)
@@ -61,6 +65,14 @@ pub(crate) fn stream(
 impl Writer {
     /// The next bytes, or `None` at the end. Blocks.
     fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let began = Instant::now();
+        let bytes = self.make()?;
+        let durable = self.journal.durable().map_err(Error::Journal)?;
+        self.pace = self.pace.on_piece(began, Instant::now(), durable);
+        Ok(bytes)
+    }
+
+    fn make(&mut self) -> Result<Option<Bytes>, Error> {
         let last = self.state.view.revision();
         let bytes = match std::mem::replace(&mut self.next, Next::Nothing) {
             Next::Start { meta } => {
@@ -124,6 +136,7 @@ impl Writer {
 fn put_piece(bytes: &mut BytesMut, image: Image) {
     let piece = Piece::new(image);
     let length = u32::try_from(piece.encoded_len()).expect("a piece is far below 4 GiB");
+    bytes.reserve(size_of::<u32>() + length as usize);
     bytes.put_u32(length);
     piece.encode(bytes).expect("a growing buffer has room");
 }
