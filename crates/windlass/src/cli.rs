@@ -3,6 +3,7 @@
 mod client;
 pub(crate) mod etcd_args;
 pub(crate) mod etcd_help;
+pub(crate) mod labels;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -32,6 +33,14 @@ pub(crate) enum Command {
     /// The store: etcd's API over a durable, ordered journal
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreCommand),
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        about = "Keep Nodes' labels while Nodes come and go",
+        long_about = labels::ABOUT,
+        after_help = labels::EXAMPLES
+    )]
+    Labels(labels::LabelsCommand),
     /// Measure, beside etcd and beside what the wire and the disk would allow
     #[command(subcommand, arg_required_else_help = true)]
     Bench(BenchCommand),
@@ -75,6 +84,8 @@ pub(crate) enum SnapshotCommand {
 pub(crate) enum BenchCommand {
     /// Measure the store
     Store(BenchStoreArgs),
+    /// Measure the labels service on a cluster that has its manifests; makes Nodes called bench-…
+    Labels(BenchLabelsArgs),
     /// Serve a ceiling: address, number of objects, and a data folder for the durable one
     #[command(hide = true)]
     Ceiling { arguments: Vec<String> },
@@ -112,6 +123,25 @@ pub(crate) struct BenchStoreArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct BenchLabelsArgs {
+    /// File that says how to reach the cluster as somebody who may create and delete Nodes
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: PathBuf,
+    /// What watchers log in with [default: the same]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) watcher_kubeconfig: Option<PathBuf>,
+    /// What processors log in with [default: the same]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) processor_kubeconfig: Option<PathBuf>,
+    /// Small and short: shows that everything works, but the figures mean little
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// How to print the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct UpArgs {
     /// Folder of all data [default: $XDG_DATA_HOME/windlass, else ~/.local/share/windlass]
     #[arg(long, value_name = "DIR")]
@@ -119,6 +149,12 @@ pub(crate) struct UpArgs {
     /// Address of the store; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:2379")]
     pub(crate) listen: SocketAddr,
+    /// Keep the labels of this cluster's Nodes, too; its API server may start later
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Address of the labels service's health and metrics; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9180", requires = "kubeconfig")]
+    pub(crate) labels_listen: SocketAddr,
 }
 
 #[derive(Debug, Args)]

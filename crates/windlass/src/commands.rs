@@ -4,6 +4,7 @@ mod bench;
 mod completions;
 mod import;
 mod inspect;
+mod labels;
 mod serve;
 mod snapshot;
 mod status;
@@ -31,8 +32,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Outcome {
     match Cli::parse_from(arguments).command {
         Command::Up(arguments) => up::run(arguments),
         Command::Store(command) => run_store(command),
+        Command::Labels(command) => labels::run(command),
         Command::Bench(BenchCommand::Store(arguments)) => {
             lifecycle::block_on(bench::run(arguments))
+        }
+        Command::Bench(BenchCommand::Labels(arguments)) => {
+            lifecycle::block_on(bench::run_labels(arguments))
         }
         Command::Bench(BenchCommand::Ceiling { arguments }) => {
             lifecycle::block_on(bench::run_ceiling(&arguments))

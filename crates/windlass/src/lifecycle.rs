@@ -4,6 +4,7 @@
 use std::{
     future::Future,
     io,
+    net::SocketAddr,
     path::{Path, PathBuf},
     pin::pin,
     sync::Arc,
@@ -11,6 +12,7 @@ use std::{
 };
 
 use journal::{EmbeddedJournal, embedded};
+use kubekit::client;
 use store::{LoadError, MetaError, Service, StartError, StopError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +44,16 @@ pub(crate) enum Error {
         #[source]
         source: Box<StopError>,
     },
+    #[error("the labels service did not start")]
+    StartLabels {
+        #[source]
+        source: Box<labels::service::StartError>,
+    },
+    #[error("the labels service stopped")]
+    StopLabels {
+        #[source]
+        source: Box<labels::lifecycle::StopError>,
+    },
     #[error("the threads of the process could not be set up")]
     Runtime {
         #[source]
@@ -56,6 +68,12 @@ pub(crate) enum Error {
     Impatient,
 }
 
+/// A labels service to start.
+pub(crate) struct Labels {
+    pub(crate) options: labels::options::Options,
+    pub(crate) connection: client::Options,
+}
+
 /// The signals that ask a process to stop.
 struct Signals {
     interrupt: Signal,
@@ -68,17 +86,76 @@ pub(crate) fn serve_store(
     options: store::Options,
     on_ready: impl FnOnce(&Service) -> Outcome,
 ) -> Outcome {
+    serve_store_and_labels(data_dir, options, None, |service, _| on_ready(service))
+}
+
+/// Serves a store and, if one is wanted, keeps the labels of a cluster. `on_ready` is also told
+/// where the labels service answers probes.
+pub(crate) fn serve_store_and_labels(
+    data_dir: &Path,
+    options: store::Options,
+    labels: Option<Labels>,
+    on_ready: impl FnOnce(&Service, Option<SocketAddr>) -> Outcome,
+) -> Outcome {
     block_on(async {
         let mut signals = Signals::listen()?;
         let journal = open_journal(data_dir)?;
         let service = Service::start(options, Arc::new(journal), wall_clock)
             .await
             .map_err(|source| Error::Start { source: source.into() })?;
-        on_ready(&service)?;
+        let labels = match labels {
+            Some(labels) => Some(labels.start().await?),
+            None => None,
+        };
+        on_ready(&service, labels.as_ref().map(labels::service::Service::address))?;
         let shutdown = CancellationToken::new();
-        until_stopped(service.run(shutdown.clone()), &shutdown, &mut signals).await?;
+        let running = run_both(service, labels, &shutdown);
+        until_stopped(running, &shutdown, &mut signals).await?;
         Ok(())
     })
+}
+
+/// Keeps the labels of a cluster until a signal comes. `on_ready` is told where probes are
+/// answered.
+pub(crate) fn serve_labels(labels: Labels, on_ready: impl FnOnce(SocketAddr)) -> Outcome {
+    block_on(async {
+        let mut signals = Signals::listen()?;
+        let service = labels.start().await?;
+        on_ready(service.address());
+        let shutdown = CancellationToken::new();
+        until_stopped(run_labels(service, &shutdown), &shutdown, &mut signals).await?;
+        Ok(())
+    })
+}
+
+/// The end of one is the end of both.
+async fn run_both(
+    store: Service,
+    labels: Option<labels::service::Service>,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let store = async {
+        let ended = store.run(shutdown.clone()).await;
+        shutdown.cancel();
+        ended.map_err(|source| Error::Stop { source: source.into() })
+    };
+    let labels = async {
+        match labels {
+            Some(labels) => run_labels(labels, shutdown).await,
+            None => Ok(()),
+        }
+    };
+    let (store, labels) = tokio::join!(store, labels);
+    store.and(labels)
+}
+
+async fn run_labels(
+    labels: labels::service::Service,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let ended = labels.run(shutdown.clone()).await;
+    shutdown.cancel();
+    ended.map_err(|source| Error::StopLabels { source: source.into() })
 }
 
 /// Runs a command that waits for the network.
@@ -93,14 +170,14 @@ pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
 /// The first signal asks for an orderly end, the second does not wait for it. Nothing is lost
 /// either way: what was answered is durable.
 async fn until_stopped(
-    running: impl Future<Output = Result<(), StopError>>,
+    running: impl Future<Output = Result<(), Error>>,
     shutdown: &CancellationToken,
     signals: &mut Signals,
 ) -> Result<(), Error> {
     let mut running = pin!(running);
     loop {
         tokio::select! {
-            ended = &mut running => return ended.map_err(|source| Error::Stop { source: source.into() }),
+            ended = &mut running => return ended,
             () = signals.next() => {
                 if shutdown.is_cancelled() {
                     return Err(Error::Impatient);
@@ -117,6 +194,21 @@ fn open_journal(data_dir: &Path) -> Result<EmbeddedJournal, Error> {
     }
     EmbeddedJournal::open(data_dir, embedded::Options::default())
         .map_err(|source| Error::Journal { source })
+}
+
+// === impl Labels ===
+
+impl Labels {
+    async fn start(self) -> Result<labels::service::Service, Error> {
+        let Self { options, connection } = self;
+        let started = labels::service::Service::start(options, connection, timestamp).await;
+        started.map_err(|source| Error::StartLabels { source: source.into() })
+    }
+}
+
+/// The same clock, as Kubernetes' times are told.
+pub(crate) fn timestamp() -> jiff::Timestamp {
+    wall_clock().try_into().expect("the clock is set to a year that can be counted")
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary owns the clock")]
@@ -148,7 +240,15 @@ impl Signals {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let hint = hint(&error);
-        Self { exit: Exit::No, error: error.into(), hint: Some(hint.to_owned()) }
+        Self { exit: exit(&error), error: error.into(), hint: Some(hint.to_owned()) }
+    }
+}
+
+fn exit(error: &Error) -> Exit {
+    use labels::service::StartError::{Client, Options};
+    match error {
+        Error::StartLabels { source } if matches!(**source, Client(_) | Options(_)) => Exit::Usage,
+        _ => Exit::No,
     }
 }
 
@@ -157,6 +257,8 @@ fn hint(error: &Error) -> &'static str {
         Error::EtcdData { .. } => "choose another --data-dir; this one is left as it is",
         Error::Journal { source } => journal_hint(source),
         Error::Start { source } => start_hint(source),
+        Error::StartLabels { source } => labels_hint(source),
+        Error::StopLabels { .. } => "nothing is lost: everything is in Kubernetes; start again",
         Error::Stop { .. } => "what was answered is kept; mend the cause and start again",
         Error::Runtime { .. } | Error::Signals { .. } => LIMITS,
         Error::Impatient => "what was answered is kept",
@@ -187,5 +289,19 @@ fn start_hint(error: &StartError) -> &'static str {
         StartError::Load { .. } => DAMAGED,
         StartError::Tokens { .. } => "check the key files in --auth-token",
         StartError::Threads { .. } => LIMITS,
+    }
+}
+
+fn labels_hint(error: &labels::service::StartError) -> &'static str {
+    use labels::service::StartError;
+    match error {
+        StartError::Client(_) => "name a kubeconfig that works for kubectl with --kubeconfig",
+        StartError::Health(_) => {
+            "`ss -ltnp` shows who listens; choose another address with --listen, with `up` with \
+             --labels-listen"
+        }
+        StartError::Options(_) | StartError::Timings(_) | StartError::Presence(_) => {
+            "`windlass labels run --help` explains every flag"
+        }
     }
 }

@@ -22,7 +22,7 @@ use crate::config::{Error, Settings};
 pub(crate) use zap::Format;
 
 /// Crates whose logs follow the chosen level. Libraries beneath them speak from warnings up.
-const OWN_TARGETS: [&str; 4] = ["windlass", "store", "journal", "mvcc"];
+const OWN_TARGETS: [&str; 6] = ["windlass", "store", "journal", "mvcc", "labels", "kubekit"];
 
 /// How to log.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! `windlass bench store`: measures a store, beside etcd and the ceilings if asked.
+//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, and the labels service
+//! on a cluster.
 
 use std::{
     env,
@@ -8,12 +9,13 @@ use std::{
 
 use bench::{
     ceiling::{self, Ceiling},
-    store::{self as table, Launch, Options, Place, Report, Role, Running, Scale, Subject},
+    labels,
+    store::{self as table, Launch, Options, Place, Role, Running, Scale, Subject},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{BenchStoreArgs, Output},
+    cli::{BenchLabelsArgs, BenchStoreArgs, Output},
     report::{self, Exit, Failure, Outcome},
 };
 
@@ -32,6 +34,29 @@ pub(crate) async fn run(arguments: BenchStoreArgs) -> Outcome {
     }
 }
 
+pub(crate) async fn run_labels(arguments: BenchLabelsArgs) -> Outcome {
+    let program = own_program()?;
+    let options = if arguments.quick {
+        labels::Options::quick(arguments.kubeconfig, program)
+    } else {
+        labels::Options::full(arguments.kubeconfig, program)
+    };
+    let options = labels::Options {
+        watcher_kubeconfig: arguments.watcher_kubeconfig,
+        processor_kubeconfig: arguments.processor_kubeconfig,
+        ..options
+    };
+    let report = labels::run(&options, &mut report::words).await;
+    let report = report.map_err(|error| {
+        Failure::new(Exit::No, error)
+            .with_hint("`windlass labels manifests | kubectl apply -f -` prepares the cluster")
+    })?;
+    match arguments.output {
+        Output::Table => report::data(&report.to_string()),
+        Output::Json => report::data(&json(&report)?),
+    }
+}
+
 /// Serves a ceiling; how `bench store --ceilings` starts them.
 pub(crate) async fn run_ceiling(arguments: &[String]) -> Outcome {
     let options = ceiling::Options::parse(arguments).map_err(failed)?;
@@ -40,9 +65,7 @@ pub(crate) async fn run_ceiling(arguments: &[String]) -> Outcome {
 }
 
 fn subjects(arguments: &BenchStoreArgs) -> Result<Vec<Subject>, Failure> {
-    let program = env::current_exe().map_err(|error| {
-        failed(anyhow::Error::new(error).context("cannot find the program that is running"))
-    })?;
+    let program = own_program()?;
     let own = |role, words: [&str; 2]| Subject { role, place: launched(&program, &words) };
     let mut subjects = vec![match arguments.endpoint {
         Some(address) => Subject { role: Role::Windlass, place: running(address) },
@@ -60,6 +83,12 @@ fn subjects(arguments: &BenchStoreArgs) -> Result<Vec<Subject>, Failure> {
     Ok(subjects)
 }
 
+fn own_program() -> Result<PathBuf, Failure> {
+    env::current_exe().map_err(|error| {
+        failed(anyhow::Error::new(error).context("cannot find the program that is running"))
+    })
+}
+
 fn launched(program: &Path, words: &[&str]) -> Place {
     let args = words.iter().map(|word| (*word).to_owned()).collect();
     Place::Launched(Launch { program: PathBuf::from(program), args })
@@ -69,7 +98,7 @@ fn running(address: SocketAddr) -> Place {
     Place::Running(Running { address, pid: None })
 }
 
-fn json(report: &Report) -> Result<String, Failure> {
+fn json(report: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(report).map_err(|error| failed(error.into()))
 }
 

@@ -11,7 +11,7 @@ use crate::{
         UpArgs,
         etcd_args::{self, Request},
     },
-    commands::serve,
+    commands::{labels, serve},
     config::{layers::Layers, serve::Serve},
     lifecycle,
     report::{self, Exit, Failure, Outcome},
@@ -24,17 +24,24 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
     let data_dir = arguments.data_dir.map_or_else(default_data_dir, Ok)?;
     let store = store(&data_dir.join(STORE_FOLDER), arguments.listen)?;
     serve::start_logging(&store)?;
-    lifecycle::serve_store(&store.data_dir, store.options, |service| {
-        let endpoint = service.addresses().find_map(|(_, address)| match address {
-            store::Address::Tcp(address) => Some(format!("http://{address}")),
-            store::Address::Unix(_) => None,
-        });
-        report::words(&welcome(&endpoint.unwrap_or_default(), &data_dir));
-        if !arguments.listen.ip().is_loopback() {
-            report::words("warning: everyone who reaches this address can read and write\n");
-        }
-        Ok(())
-    })?;
+    let kubeconfig = arguments.kubeconfig;
+    let labels = kubeconfig.map(|path| labels::beside_store(path, arguments.labels_listen));
+    lifecycle::serve_store_and_labels(
+        &store.data_dir,
+        store.options,
+        labels,
+        |service, probes| {
+            let endpoint = service.addresses().find_map(|(_, address)| match address {
+                store::Address::Tcp(address) => Some(format!("http://{address}")),
+                store::Address::Unix(_) => None,
+            });
+            report::words(&welcome(&endpoint.unwrap_or_default(), &data_dir, probes));
+            if !arguments.listen.ip().is_loopback() {
+                report::words("warning: everyone who reaches this address can read and write\n");
+            }
+            Ok(())
+        },
+    )?;
     report::words(&format!("stopped; everything is kept in {}", data_dir.display()));
     Ok(())
 }
@@ -79,13 +86,16 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
         })
 }
 
-fn welcome(endpoint: &str, data_dir: &Path) -> String {
+fn welcome(endpoint: &str, data_dir: &Path, probes: Option<SocketAddr>) -> String {
+    let labels = probes.map_or_else(String::new, |address| {
+        format!("  labels kept for the cluster of your kubeconfig, see http://{address}/readyz\n")
+    });
     format!(
         "windlass is up
 
   store  {endpoint}  (etcd's API, version {})
   data   {}
-
+{labels}
 try
   etcdctl --endpoints={endpoint} put greeting hello
   etcdctl --endpoints={endpoint} get greeting
