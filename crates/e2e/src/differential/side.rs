@@ -13,9 +13,14 @@ use super::normal::{self, Names};
 use super::step::{AuthStep, CHOSEN_LEASE, Step, Stream};
 use super::watching::{Log, Watching};
 use crate::client::Client;
+use crate::wait::Patience;
 
 /// No step waits for anything, so one that takes this long hangs.
 const STEP_WAIT: Duration = Duration::from_secs(20);
+
+/// What etcd calls the storage of a new data folder, and how long it may go on doing so.
+const FIRST_STORAGE_VERSION: &str = "3.5.0";
+const RAISE_WAIT: Duration = Duration::from_secs(15);
 
 pub struct Side {
     anonymous: Client,
@@ -96,7 +101,7 @@ impl Side {
             Step::KeepAlive(request) => self.keep_alive(request).await,
             Step::TimeToLive(request) => self.time_to_live(request).await,
             Step::Leases => self.leases().await,
-            Step::Status => call!(self, maintenance.status, pb::StatusRequest {}),
+            Step::Status => self.status().await,
             Step::Hash => {
                 let request = self.client.request(pb::HashRequest {});
                 let mut response = self.client.maintenance().hash(request).await?.into_inner();
@@ -182,6 +187,20 @@ impl Side {
             None => (0, lease.id),
         });
         Ok(self.names.answer(&response))
+    }
+
+    /// etcd begins with an old version of its storage and raises it seconds after its start; which
+    /// of the two it tells would depend on the time.
+    async fn status(&mut self) -> Outcome {
+        let mut patience = Patience::new("the storage's version to be raised", RAISE_WAIT);
+        loop {
+            let request = self.client.request(pb::StatusRequest {});
+            let response = self.client.maintenance().status(request).await?.into_inner();
+            if response.storage_version != FIRST_STORAGE_VERSION {
+                return Ok(self.names.answer(&response));
+            }
+            patience.wait(&response.storage_version).await?;
+        }
     }
 
     async fn snapshot(&mut self) -> Outcome {
