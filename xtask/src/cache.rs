@@ -44,6 +44,16 @@ impl Cache {
         self.root.join("go")
     }
 
+    /// Cargo's output for peers written in Rust.
+    pub(crate) fn cargo_peers(&self) -> PathBuf {
+        self.root.join("cargo")
+    }
+
+    /// Python packages on their way into a peer.
+    pub(crate) fn wheels(&self) -> PathBuf {
+        self.root.join("wheels")
+    }
+
     pub(crate) fn toolchains(&self) -> PathBuf {
         self.root.join("toolchains")
     }

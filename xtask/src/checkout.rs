@@ -13,7 +13,7 @@ use crate::process;
 const SKIPPED_FOLDERS: [&str; 3] = [".git", "target", "node_modules"];
 
 /// Endings of the files that rules read. Lock files and checksums are machine-made.
-const TEXT_ENDINGS: [&str; 8] = ["rs", "toml", "md", "proto", "mod", "yaml", "yml", "sh"];
+const TEXT_ENDINGS: [&str; 9] = ["rs", "toml", "md", "proto", "mod", "yaml", "yml", "sh", "py"];
 
 #[derive(Clone, Debug)]
 pub(crate) struct Checkout {

@@ -14,6 +14,8 @@
 //! | kubernetes 1.36.4 | `TEST_ASSET_KUBE_APISERVER`, `TEST_ASSET_KUBECTL` |
 //! | kube-control-plane 1.36.4 | `TEST_ASSET_KUBE_SCHEDULER`, `TEST_ASSET_KUBE_CONTROLLER_MANAGER` |
 //! | kwok 0.8.0 | `TEST_ASSET_KWOK` |
+//! | etcd-client 0.21.1 | `TEST_ASSET_ETCD_CLIENT` |
+//! | python-etcd3 0.12.0 | `TEST_ASSET_PYTHON_ETCD3` |
 
 mod build;
 mod catalogue;
@@ -81,13 +83,9 @@ pub(crate) fn provision(checkout: &Checkout, peer: &Peer) -> Result<Provision> {
     }
     let cache = Cache::open()?;
     let _lock = cache.lock()?;
-    let toolchain = match go::find(&cache)? {
-        go::Search::Found(toolchain) => toolchain,
-        go::Search::Missing(reason) => return Ok(Provision::Unavailable(reason)),
-    };
-    let folder = match build::ensure(checkout, &cache, &toolchain, peer)? {
+    let folder = match build::ensure(checkout, &cache, peer)? {
         build::Built::At(folder) => folder,
-        build::Built::Unreachable(reason) => return Ok(Provision::Unavailable(reason)),
+        build::Built::Unavailable(reason) => return Ok(Provision::Unavailable(reason)),
     };
     assets.extend(
         wanted

@@ -30,6 +30,18 @@ const GATES: &[Gate] = &[
         environment: &[],
     },
     Gate {
+        name: "format-client",
+        claim: "so is the client that has a workspace of its own",
+        arguments: &[
+            "fmt",
+            "--all",
+            "--check",
+            "--manifest-path",
+            "xtask/peers/etcd-client-0.21.1/Cargo.toml",
+        ],
+        environment: &[],
+    },
+    Gate {
         name: "clippy",
         claim: "no lint warns",
         arguments: &[

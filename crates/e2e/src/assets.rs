@@ -18,6 +18,10 @@ pub enum Asset {
     Etcd36,
     KubeApiserver,
     Kubectl,
+    /// A script spoken through the crate `etcd-client`.
+    EtcdClient,
+    /// An interpreter that finds the package `etcd3`.
+    PythonEtcd3,
     /// The binary under test.
     Windlass,
 }
@@ -37,6 +41,8 @@ impl Asset {
             Self::Etcd36 => "TEST_ASSET_ETCD36",
             Self::KubeApiserver => "TEST_ASSET_KUBE_APISERVER",
             Self::Kubectl => "TEST_ASSET_KUBECTL",
+            Self::EtcdClient => "TEST_ASSET_ETCD_CLIENT",
+            Self::PythonEtcd3 => "TEST_ASSET_PYTHON_ETCD3",
             Self::Windlass => "WINDLASS_BIN",
         }
     }

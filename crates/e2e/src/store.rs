@@ -40,6 +40,9 @@ pub struct StoreOptions {
     pub flags: Vec<String>,
     /// A folder in another place than the scene's.
     pub data_dir: Option<PathBuf>,
+    /// Clients speak TLS; the flags say how. Whoever starts such a store waits for it with a client
+    /// that has the certificates.
+    pub is_encrypted: bool,
 }
 
 /// A running store, or one that was killed and may be started again.
@@ -50,6 +53,7 @@ pub struct Store {
     name: String,
     data_dir: PathBuf,
     client_port: u16,
+    is_encrypted: bool,
     process: Option<Process>,
 }
 
@@ -88,7 +92,13 @@ impl Lane {
 impl StoreOptions {
     #[must_use]
     pub fn new(lane: Lane, label: &str) -> Self {
-        Self { lane, label: label.to_owned(), flags: Vec::new(), data_dir: None }
+        Self {
+            lane,
+            label: label.to_owned(),
+            flags: Vec::new(),
+            data_dir: None,
+            is_encrypted: false,
+        }
     }
 
     #[must_use]
@@ -124,7 +134,8 @@ impl Store {
             Some(folder) => folder.clone(),
             None => scene.folder(&options.label)?.join("data"),
         };
-        let mut arguments = base_flags(&name, client_port, peer_port);
+        let is_encrypted = options.is_encrypted;
+        let mut arguments = base_flags(&name, &endpoint(client_port, is_encrypted), peer_port);
         arguments.extend(["--data-dir".to_owned(), data_dir.display().to_string()]);
         arguments.extend(options.flags.clone());
         let program = Program {
@@ -134,7 +145,7 @@ impl Store {
             environment: Vec::new(),
             log_folder: scene.folder("logs")?,
         };
-        Ok(Self { program, name, data_dir, client_port, process: None })
+        Ok(Self { program, name, data_dir, client_port, is_encrypted, process: None })
     }
 
     /// Starts what is not running, on the ports and data it had, and waits until it serves.
@@ -181,7 +192,7 @@ impl Store {
 
     #[must_use]
     pub fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}", self.client_port)
+        endpoint(self.client_port, self.is_encrypted)
     }
 
     pub fn process(&mut self) -> Result<&mut Process> {
@@ -201,13 +212,17 @@ impl Store {
     }
 }
 
-fn base_flags(name: &str, client_port: u16, peer_port: u16) -> Vec<String> {
-    let client = format!("http://127.0.0.1:{client_port}");
+fn endpoint(port: u16, is_encrypted: bool) -> String {
+    let scheme = if is_encrypted { "https" } else { "http" };
+    format!("{scheme}://127.0.0.1:{port}")
+}
+
+fn base_flags(name: &str, client: &str, peer_port: u16) -> Vec<String> {
     let peer = format!("http://127.0.0.1:{peer_port}");
     let flags = [
         ("--name", name),
-        ("--listen-client-urls", &client),
-        ("--advertise-client-urls", &client),
+        ("--listen-client-urls", client),
+        ("--advertise-client-urls", client),
         ("--listen-peer-urls", &peer),
         ("--initial-advertise-peer-urls", &peer),
         ("--initial-cluster", &format!("{name}={peer}")),

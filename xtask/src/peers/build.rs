@@ -1,143 +1,162 @@
 //! Builds a peer beside its place, checks it, and only then renames it into place.
+//!
+//! Owns the order of the steps and what a failed fetch means. How a kind of recipe is fetched and
+//! built is the business of the modules below.
+
+mod cargo;
+mod go;
+mod python;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 
-use super::go::{GOFLAGS, Toolchain};
+use super::catalogue::Source;
 use super::recipe::Recipe;
-use super::{Peer, step};
+use super::{Peer, Program, step};
 use crate::cache::{self, Cache};
 use crate::checkout::Checkout;
-use crate::process;
+use crate::process::Finished;
 
 pub(super) enum Built {
     At(PathBuf),
-    /// The modules cannot be fetched from here; the reason is for the user.
-    Unreachable(String),
+    /// The tool or what it fetches cannot be had here; the reason is for the user.
+    Unavailable(String),
 }
 
+/// One way of turning recipes into programs.
+trait Builder {
+    /// Everything beside the recipe that changes what comes out: flags, packages, versions.
+    fn settings(&self, peer: &Peer) -> Vec<String>;
+
+    /// Gets all that comes from elsewhere, so that building needs no network.
+    fn fetch(&self, job: &Job<'_>) -> Result<Fetched>;
+
+    /// Puts one program into a folder that is renamed afterwards.
+    fn build(&self, job: &Job<'_>, program: &Program, folder: &Path) -> Result<()>;
+}
+
+/// What is to be built, and where things are.
+struct Job<'a> {
+    cache: &'a Cache,
+    peer: &'a Peer,
+    recipe: &'a Recipe,
+}
+
+enum Search {
+    Found(Box<dyn Builder>),
+    /// Why the tool is missing, in words for the user.
+    Missing(String),
+}
+
+#[derive(Debug, PartialEq, Eq)]
 enum Fetched {
     All,
+    /// No answer from where things come from: another machine may have more luck.
     Unreachable(String),
 }
 
-/// What a failed fetch means.
-#[derive(Debug, PartialEq, Eq)]
-enum FetchFailure {
-    /// No answer from where modules come from: another machine may have more luck.
-    Unreachable,
-    /// What was fetched, or what was asked for, is wrong: it will be wrong everywhere.
-    Broken,
+/// What a tool says when it cannot fetch. Exit codes tell nothing apart, so words decide.
+struct Words {
+    /// What was fetched is wrong: it will be wrong everywhere.
+    broken: &'static [&'static str],
+    unreachable: &'static [&'static str],
 }
 
 /// The folder holding the peer's programs, built unless present. The caller holds the build lock.
-pub(super) fn ensure(
-    checkout: &Checkout,
-    cache: &Cache,
-    toolchain: &Toolchain,
-    peer: &Peer,
-) -> Result<Built> {
+pub(super) fn ensure(checkout: &Checkout, cache: &Cache, peer: &Peer) -> Result<Built> {
+    let builder = match find(cache, &peer.source)? {
+        Search::Found(builder) => builder,
+        Search::Missing(reason) => return Ok(Built::Unavailable(reason)),
+    };
     let recipe = Recipe::read(&checkout.recipes().join(peer.recipe))?;
-    let place = cache.peers().join(peer.name).join(directory_name(peer, &recipe, toolchain));
+    let name = format!("{}-{}", peer.version, recipe.fingerprint(&builder.settings(peer)));
+    let place = cache.peers().join(peer.name).join(name);
     if place.exists() {
         eprintln!("{peer}: present in {}", place.display());
         return Ok(Built::At(place));
     }
-    let fetched = step(peer, "fetch", || fetch(cache, toolchain, peer, &recipe))?;
+    let job = Job { cache, peer, recipe: &recipe };
+    let fetched = step(peer, "fetch", || builder.fetch(&job))?;
     if let Fetched::Unreachable(reason) = fetched {
-        return Ok(Built::Unreachable(reason));
+        return Ok(Built::Unavailable(reason));
     }
-    cache::fill_atomically(&place, |beside| compile(cache, toolchain, peer, &recipe, beside))?;
+    cache::fill_atomically(&place, |beside| build_all(&*builder, &job, beside))?;
     Ok(Built::At(place))
 }
 
-fn directory_name(peer: &Peer, recipe: &Recipe, toolchain: &Toolchain) -> String {
-    let mut settings = vec![GOFLAGS, peer.ldflags, &toolchain.version];
-    settings.extend(peer.programs.iter().map(|program| program.package));
-    format!("{}-{}", peer.version, recipe.fingerprint(&settings))
-}
-
-/// Fetches exactly the modules the programs import.
-fn fetch(cache: &Cache, toolchain: &Toolchain, peer: &Peer, recipe: &Recipe) -> Result<Fetched> {
-    let mut go = toolchain.command(cache);
-    go.current_dir(recipe.folder()).args(["list", "-mod=readonly", "-deps"]);
-    go.args(peer.programs.iter().map(|program| program.package));
-    let finished = process::run_quietly(&mut go)?;
-    if finished.is_success {
-        return Ok(Fetched::All);
-    }
-    match judge(&finished.stderr) {
-        FetchFailure::Unreachable => Ok(Fetched::Unreachable(complaint(&finished.stderr))),
-        FetchFailure::Broken => bail!("{}", finished.last_words()),
+fn find(cache: &Cache, source: &Source) -> Result<Search> {
+    match source {
+        Source::Go { ldflags } => go::find(cache, ldflags),
+        Source::Cargo { protoc } => cargo::find(protoc),
+        Source::Python => Ok(python::find()),
     }
 }
 
-/// Go has one exit code for everything, so its words decide.
-fn judge(stderr: &str) -> FetchFailure {
-    const BROKEN: [&str; 2] = ["checksum mismatch", "SECURITY ERROR"];
-    const UNREACHABLE: [&str; 4] = ["dial tcp", "Get \"http", "reading http", "proxyconnect"];
-    let says = |words: &[&str]| words.iter().any(|word| stderr.contains(word));
-    if !says(&BROKEN) && says(&UNREACHABLE) {
-        FetchFailure::Unreachable
-    } else {
-        FetchFailure::Broken
-    }
-}
-
-/// The first line that is more than progress; one module's failure stands for all.
-fn complaint(stderr: &str) -> String {
-    let mut lines = stderr.lines().filter(|line| !line.starts_with("go: downloading"));
-    lines.next().unwrap_or("go said nothing").to_owned()
-}
-
-/// Compiles in the recipe's folder, which `-mod=readonly` keeps as it is, into `folder`.
-fn compile(
-    cache: &Cache,
-    toolchain: &Toolchain,
-    peer: &Peer,
-    recipe: &Recipe,
-    folder: &Path,
-) -> Result<()> {
-    for program in peer.programs {
-        step(peer, &format!("build {}", program.name), || {
-            let executable = folder.join(program.name);
-            let mut go = toolchain.command(cache);
-            go.current_dir(recipe.folder()).args(["build", "-mod=readonly"]);
-            go.args(["-ldflags", peer.ldflags, "-o"]).arg(&executable).arg(program.package);
-            let finished = process::run_quietly(&mut go)?;
-            anyhow::ensure!(finished.is_success, "{}", finished.last_words());
-            program.probe.check(&executable)
+fn build_all(builder: &dyn Builder, job: &Job<'_>, folder: &Path) -> Result<()> {
+    for program in job.peer.programs {
+        step(job.peer, &format!("build {}", program.name), || {
+            builder.build(job, program, folder)?;
+            program.probe.check(&folder.join(program.name))
         })?;
     }
     Ok(())
+}
+
+// === impl Words ===
+
+impl Words {
+    /// What a finished fetch came to.
+    fn judge(&self, finished: &Finished) -> Result<Fetched> {
+        if finished.is_success {
+            return Ok(Fetched::All);
+        }
+        let says = |words: &[&str], text: &str| words.iter().any(|word| text.contains(word));
+        let mut complaints =
+            finished.stderr.lines().filter(|line| says(self.unreachable, line.trim()));
+        match complaints.next() {
+            // One failure stands for all.
+            Some(first) if !says(self.broken, &finished.stderr) => {
+                Ok(Fetched::Unreachable(first.trim().to_owned()))
+            }
+            _ => bail!("{}", finished.last_words()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_a_silent_source_excuses_a_failed_fetch() {
-        assert_eq!(
-            judge("go: a@v1: Get \"https://proxy.example/a\": dial tcp: no such host"),
-            FetchFailure::Unreachable
-        );
-        assert_eq!(
-            judge("a@v1: reading https://proxy.example/a: 403 Forbidden"),
-            FetchFailure::Unreachable
-        );
-        assert_eq!(
-            judge("verifying a@v1: checksum mismatch\ndownloaded: h1:x\nreading https://p"),
-            FetchFailure::Broken
-        );
-        assert_eq!(judge("missing go.sum entry for module a"), FetchFailure::Broken);
-        assert_eq!(judge("go: updates to go.mod needed"), FetchFailure::Broken);
+    fn check(words: &Words, stderr: &str) -> Option<Fetched> {
+        let stderr = stderr.to_owned();
+        words.judge(&Finished { is_success: false, stdout: String::new(), stderr }).ok()
     }
 
     #[test]
-    fn a_skip_needs_one_reason_not_every_line() {
-        let stderr = "go: downloading a v1\na@v1: Get \"http://x\": refused\nb@v1: Get: refused";
-        assert_eq!(complaint(stderr), "a@v1: Get \"http://x\": refused");
+    fn only_a_silent_source_excuses_a_failed_fetch() {
+        let unreachable = |line: &str| Some(Fetched::Unreachable(line.to_owned()));
+        let silent = "a@v1: Get \"https://proxy.example/a\": dial tcp: no such host";
+        let stderr = format!("go: downloading a v1\n{silent}\nb@v1: dial tcp: no such host");
+        assert_eq!(check(&go::WORDS, &stderr), unreachable(silent), "one reason, not every line");
+        let forbidden = "a@v1: reading https://proxy.example/a: 403 Forbidden";
+        assert_eq!(check(&go::WORDS, forbidden), unreachable(forbidden));
+        for broken in [
+            "verifying a@v1: checksum mismatch\ndownloaded: h1:x\nreading https://p",
+            "missing go.sum entry for module a",
+            "go: updates to go.mod needed",
+        ] {
+            assert_eq!(check(&go::WORDS, broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn each_tool_has_its_own_words() {
+        let silent = "  Could not resolve host: index.example";
+        assert!(check(&cargo::WORDS, silent).is_some());
+        assert_eq!(check(&cargo::WORDS, "error: the lock file needs to be updated"), None);
+        assert!(check(&python::WORDS, "Failed to establish a new connection: refused").is_some());
+        let changed = "WARNING: Retrying, Read timed out\nTHESE PACKAGES DO NOT MATCH THE HASHES";
+        assert_eq!(check(&python::WORDS, changed), None);
     }
 }

@@ -9,15 +9,30 @@ use super::probe::Probe;
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
-    /// Folder below `xtask/peers` holding `go.mod` and `go.sum`.
+    /// Folder below `xtask/peers`.
     pub(super) recipe: &'static str,
-    pub(super) ldflags: &'static str,
+    pub(super) source: Source,
     pub(crate) programs: &'static [Program],
+}
+
+/// What a recipe is, and what its tool must be told beside it.
+#[derive(Debug)]
+pub(super) enum Source {
+    Go {
+        ldflags: &'static str,
+    },
+    /// A cargo workspace, one package of which compiles protobuf files for the others.
+    Cargo {
+        protoc: &'static str,
+    },
+    /// Python packages; the program is the interpreter that finds them.
+    Python,
 }
 
 /// One executable of a peer.
 #[derive(Debug)]
 pub(crate) struct Program {
+    /// Where it is in the peer's folder.
     pub(crate) name: &'static str,
     /// The variable that hands the program on, and that replaces it when the user sets it.
     pub(crate) variable: &'static str,
@@ -45,7 +60,7 @@ const CATALOGUE: &[Peer] = &[
         name: "etcd",
         version: "3.7.1",
         recipe: "etcd-3.7.1",
-        ldflags: "",
+        source: Source::Go { ldflags: "" },
         programs: &[
             Program {
                 name: "etcd",
@@ -74,7 +89,7 @@ const CATALOGUE: &[Peer] = &[
         name: "etcd",
         version: "3.6.14",
         recipe: "etcd-3.6.14",
-        ldflags: "",
+        source: Source::Go { ldflags: "" },
         programs: &[
             Program {
                 name: "etcd",
@@ -103,7 +118,7 @@ const CATALOGUE: &[Peer] = &[
         name: "kubernetes",
         version: "1.36.4",
         recipe: "kubernetes-1.36.4",
-        ldflags: KUBERNETES_LDFLAGS,
+        source: Source::Go { ldflags: KUBERNETES_LDFLAGS },
         programs: &[
             Program {
                 name: "kube-apiserver",
@@ -129,7 +144,7 @@ const CATALOGUE: &[Peer] = &[
         name: "kube-control-plane",
         version: "1.36.4",
         recipe: "kubernetes-1.36.4",
-        ldflags: KUBERNETES_LDFLAGS,
+        source: Source::Go { ldflags: KUBERNETES_LDFLAGS },
         programs: &[
             Program {
                 name: "kube-scheduler",
@@ -151,13 +166,42 @@ const CATALOGUE: &[Peer] = &[
         name: "kwok",
         version: "0.8.0",
         recipe: "kwok-0.8.0",
-        ldflags: "",
+        source: Source::Go { ldflags: "" },
         programs: &[Program {
             name: "kwok",
             variable: "TEST_ASSET_KWOK",
             stand_in: None,
             package: "sigs.k8s.io/kwok/cmd/kwok",
             probe: Probe { arguments: &["--version"], answer: "kwok version v0.8.0" },
+        }],
+    },
+    Peer {
+        name: "etcd-client",
+        version: "0.21.1",
+        recipe: "etcd-client-0.21.1",
+        source: Source::Cargo { protoc: "protoc" },
+        programs: &[Program {
+            name: "etcd-client-script",
+            variable: "TEST_ASSET_ETCD_CLIENT",
+            stand_in: None,
+            package: "etcd-client-script",
+            probe: Probe { arguments: &["--version"], answer: "etcd-client 0.21.1" },
+        }],
+    },
+    Peer {
+        name: "python-etcd3",
+        version: "0.12.0",
+        recipe: "python-etcd3-0.12.0",
+        source: Source::Python,
+        programs: &[Program {
+            name: "bin/python3",
+            variable: "TEST_ASSET_PYTHON_ETCD3",
+            stand_in: None,
+            package: "etcd3",
+            probe: Probe {
+                arguments: &["-c", "import etcd3; print('etcd3', etcd3.__version__)"],
+                answer: "etcd3 0.12.0",
+            },
         }],
     },
 ];
@@ -198,9 +242,14 @@ mod tests {
     fn every_recipe_is_committed_and_names_its_packages() {
         let recipes = Checkout::locate().recipes();
         for peer in catalogue() {
-            let module = std::fs::read_to_string(recipes.join(peer.recipe).join("go.mod")).unwrap();
+            let manifest = match peer.source {
+                Source::Go { .. } => "go.mod",
+                Source::Cargo { .. } => "Cargo.lock",
+                Source::Python => "requirements.txt",
+            };
+            let named = std::fs::read_to_string(recipes.join(peer.recipe).join(manifest)).unwrap();
             for program in peer.programs {
-                assert!(module.contains(program.package), "{peer}: {}", program.package);
+                assert!(named.contains(program.package), "{peer}: {}", program.package);
             }
         }
     }
@@ -208,7 +257,8 @@ mod tests {
     #[test]
     fn the_linker_is_told_the_pinned_version() {
         for peer in catalogue().iter().filter(|peer| peer.recipe.starts_with("kubernetes")) {
-            let told = peer.ldflags.matches(&format!("gitVersion=v{}", peer.version)).count();
+            let Source::Go { ldflags } = peer.source else { panic!("{peer} is written in Go") };
+            let told = ldflags.matches(&format!("gitVersion=v{}", peer.version)).count();
             assert_eq!(told, 2, "{peer}: server and client library each carry the version");
         }
     }

@@ -38,7 +38,13 @@ pub(super) const SUITES: &[Suite] = &[
     Suite {
         name: "e2e",
         claim: "real processes, beside etcd and below kube-apiserver",
-        needs: &["etcd-3.7.1", "etcd-3.6.14", "kubernetes-1.36.4"],
+        needs: &[
+            "etcd-3.7.1",
+            "etcd-3.6.14",
+            "kubernetes-1.36.4",
+            "etcd-client-0.21.1",
+            "python-etcd3-0.12.0",
+        ],
         action: Action::Cargo(&[
             // The tests would build it themselves; built here, none waits for the compiler.
             &["build", "--release", "--locked", "--package", "windlass"],

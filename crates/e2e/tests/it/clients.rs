@@ -1,4 +1,8 @@
 //! Real clients: what they print, or are answered, must not depend on whose store it is.
 
+mod blocking;
 mod etcdctl;
 mod gateway;
+mod libraries;
+mod streams;
+mod tls;

@@ -2,3 +2,4 @@
 
 mod crowds;
 mod disk;
+mod slow_disk;
