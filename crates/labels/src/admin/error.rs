@@ -25,7 +25,7 @@ pub enum Error {
     Terminating { node: String },
     #[error("no snapshot {rv} is kept of Node `{node}`")]
     NoSnapshot { node: String, rv: ResourceVersion },
-    #[error("{count} transactions of Node `{node}` are queued")]
+    #[error("transactions of Node `{node}` are queued: {count}")]
     Queued { node: String, count: usize },
     #[error("the lock of Node `{node}` stays with {holder}")]
     Locked { node: String, holder: String },

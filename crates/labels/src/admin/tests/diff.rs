@@ -1,3 +1,5 @@
+//! What a restore would change, told key by key.
+
 use expect_test::{Expect, expect};
 
 use super::{live, marked, snapshot};

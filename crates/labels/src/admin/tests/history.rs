@@ -1,3 +1,5 @@
+//! Which snapshots are kept, and what changed between them.
+
 use expect_test::expect;
 
 use super::{at, record, snapshot};

@@ -1,3 +1,5 @@
+//! Who is listed, and with what.
+
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};

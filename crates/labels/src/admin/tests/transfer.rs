@@ -1,3 +1,5 @@
+//! Records that leave one cluster and enter another.
+
 use super::{at, foreign, live, record, stored};
 use crate::{
     admin::transfer::{Export, Outcome, Records, plan},
