@@ -1,5 +1,6 @@
-//! Whether this process may do what it has to: asked at the start, again whenever something was
-//! refused, and named until it is granted. Never works around a missing right.
+//! Whether this process may do what it has to, and has the namespaces to do it in: asked at the
+//! start, again whenever something was refused, and named until it is so. Never works around a
+//! missing right, and never creates a namespace.
 
 use std::{error, sync::Arc, time::Duration};
 
@@ -12,6 +13,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    kubernetes::{Error, Objects},
     manifests::{Account, access::needs},
     options::Options,
 };
@@ -28,6 +30,8 @@ const READING: [&str; 3] = ["get", "list", "watch"];
 /// Asks, and tells the probes.
 pub(crate) struct Access {
     client: Client,
+    objects: Objects,
+    options: Options,
     needs: Vec<Need>,
     check: Check,
     in_doubt: Arc<Notify>,
@@ -51,7 +55,8 @@ impl Access {
             let is_needed = |need: &Need| !options.is_dry_run || READING.contains(&need.verb);
             all.extend(rights.into_iter().filter(is_needed));
         }
-        Self { client, needs: all, check, in_doubt }
+        let objects = Objects::new(&client, &options.namespaces);
+        Self { client, objects, options: options.clone(), needs: all, check, in_doubt }
     }
 
     pub(crate) async fn run(self, shutdown: CancellationToken) {
@@ -72,22 +77,45 @@ impl Access {
 
     /// How long to wait before the next time.
     async fn ask(&self) -> Duration {
-        match missing(&self.client, &self.needs).await {
-            Ok(missing) if missing.is_empty() => {
+        match self.find_lack().await {
+            None => {
                 self.check.pass();
                 BELIEVED_FOR
             }
-            Ok(missing) => {
-                let missing = describe(&missing);
-                tracing::error!(missing, "rights are missing");
-                self.check.fail(missing);
-                ASKED_EVERY
-            }
-            Err(error) => {
-                tracing::warn!(error = &error as &dyn error::Error, "cannot ask about rights");
-                self.check.fail(error.to_string());
+            Some(lack) => {
+                tracing::error!(lack, "the service cannot work");
+                self.check.fail(lack);
                 ASKED_EVERY
             }
         }
     }
+
+    /// What is missing, in words.
+    async fn find_lack(&self) -> Option<String> {
+        match missing(&self.client, &self.needs).await {
+            Ok(missing) if missing.is_empty() => self.probe().await.err().map(in_words),
+            Ok(missing) => Some(describe(&missing)),
+            Err(error) => Some(in_words(error)),
+        }
+    }
+
+    /// Meets every namespace that something is created in.
+    async fn probe(&self) -> Result<(), Error> {
+        let Options { role, is_dry_run, .. } = self.options;
+        if role.watches() {
+            self.objects.transactions.probe().await?;
+            self.objects.checkpoints.probe().await?;
+        }
+        if role.processes() && !is_dry_run {
+            self.objects.locks.probe().await?;
+            self.objects.records.probe().await?;
+        }
+        Ok(())
+    }
+}
+
+/// With all its causes, for a line that stands alone.
+fn in_words(error: impl error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"))
 }

@@ -14,7 +14,7 @@ use prometheus_client::{
 };
 
 /// What every name begins with; the registry puts a `_` behind it.
-pub const PREFIX: &str = "windlass_labels";
+pub(crate) const PREFIX: &str = "windlass_labels";
 
 /// A number with a fraction.
 pub(crate) type Seconds = Gauge<f64, std::sync::atomic::AtomicU64>;
@@ -49,8 +49,6 @@ pub(crate) enum Posted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locked {
     Acquired,
-    /// From a holder that no longer renewed it.
-    TakenOver,
     /// Another processor works on the node.
     Refused,
     /// Held, and no longer safe to write under.
@@ -190,7 +188,6 @@ impl Locked {
     fn label(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
-            Self::TakenOver => "taken_over",
             Self::Refused => "refused",
             Self::Lost => "lost",
             Self::Failed => "failed",

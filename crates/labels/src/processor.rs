@@ -20,6 +20,8 @@ mod resync;
 mod round;
 mod status;
 mod tell;
+#[cfg(test)]
+mod tests;
 mod turn;
 mod worker;
 

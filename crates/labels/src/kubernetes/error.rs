@@ -4,6 +4,7 @@
 use std::fmt;
 
 use kube::core::Status;
+use kubekit::failure::Failure;
 
 use super::Unreadable;
 
@@ -22,8 +23,8 @@ pub struct Error {
 /// What happened, for whoever reads the log.
 #[derive(Debug, thiserror::Error)]
 enum Cause {
-    #[error("the API server refused")]
-    Refused(#[source] Box<kube::Error>),
+    #[error(transparent)]
+    Failed(Failure),
     #[error("no answer in time")]
     TimedOut,
     #[error("the answer makes no sense")]
@@ -71,11 +72,9 @@ pub enum Verb {
 
 impl Error {
     pub(super) fn refused(verb: Verb, object: &str, source: kube::Error) -> Self {
-        let kind = match &source {
-            kube::Error::Api(status) => Kind::of(status),
-            _ => Kind::Unknown,
-        };
-        Self { verb, object: object.to_owned(), kind, cause: Cause::Refused(Box::new(source)) }
+        let failure = Failure::from(source);
+        let kind = failure.refusal().map_or(Kind::Unknown, Kind::of);
+        Self { verb, object: object.to_owned(), kind, cause: Cause::Failed(failure) }
     }
 
     pub(super) fn timed_out(verb: Verb, object: &str) -> Self {

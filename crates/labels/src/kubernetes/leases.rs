@@ -1,10 +1,13 @@
 //! The Leases of one namespace, as what is left behind. Taking and holding them is `kubekit`'s.
 
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::{Api, Client};
+use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::{Api, Client, api::PostParams};
 
-use super::{Error, Guard, Listing, Verb, answer, convert::header, listing::Pages};
+use super::{Error, Guard, Kind, Listing, Verb, answer, convert::header, listing::Pages};
 use crate::core::object::Document;
+
+/// What is asked for and never created.
+const PROBE: &str = "probe";
 
 /// One namespace.
 #[derive(Clone)]
@@ -18,6 +21,18 @@ pub struct Leases {
 impl Leases {
     pub(super) fn new(client: Client, namespace: &str) -> Self {
         Self { api: Api::namespaced(client, namespace), namespace: namespace.to_owned() }
+    }
+
+    /// Whether a lock could be created here, as [`Store::probe`](super::Store::probe) asks.
+    pub async fn probe(&self) -> Result<(), Error> {
+        let about = format!("Leases in {}", self.namespace);
+        let metadata = ObjectMeta { name: Some(PROBE.to_owned()), ..ObjectMeta::default() };
+        let (object, params) =
+            (Lease { metadata, spec: None }, PostParams { dry_run: true, ..PostParams::default() });
+        match answer(Verb::Create, &about, self.api.create(&params, &object)).await {
+            Err(error) if error.kind != Kind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
     }
 
     pub async fn list_headers(&self) -> Result<Listing<Document>, Error> {

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::core::object::{Document, Uid};
 
+/// What is asked for and never created.
+const PROBE: &str = "probe";
+
 /// One namespace.
 #[derive(Clone)]
 pub struct Store {
@@ -56,6 +59,19 @@ impl Store {
         let (object, params) = (config_map(wanted), PostParams::default());
         let created = self.api.create(&params, &object);
         answer(Verb::Create, &self.about(&wanted.name), created).await.map(document)
+    }
+
+    /// Whether something could be created here, which is how a namespace shows itself to those who
+    /// may not look at it. Nothing is.
+    pub async fn probe(&self) -> Result<(), Error> {
+        let probe = Document { name: PROBE.to_owned(), ..Document::default() };
+        let (object, params) =
+            (config_map(&probe), PostParams { dry_run: true, ..PostParams::default() });
+        let created = self.api.create(&params, &object);
+        match answer(Verb::Create, &self.about(PROBE), created).await {
+            Err(error) if error.kind != Kind::AlreadyExists => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Refused unless the object is still the one that `wanted` was made from.

@@ -67,6 +67,7 @@ impl Hand<'_> {
                 Command::MarkRestored(record) => self.write_record(record).await?,
                 Command::PatchNode(patch) => {
                     self.patch_node(patch).await?;
+                    self.is_node_stale = false;
                     self.on_patched(decision);
                 }
                 Command::DeleteTransaction(_) => {}
@@ -81,8 +82,6 @@ impl Hand<'_> {
 
     /// Takes a transaction out of the queue for good. Who was faster did the same.
     pub(super) async fn delete(&mut self, entry: &Entry) -> Result<(), Failure> {
-        let is_dry = self.is_dry();
-        tracing::debug!(node = self.node, transaction = %entry.name, is_dry, "delete");
         if self.may_write().await? {
             let guard = Guard { uid: entry.uid.clone(), rv: None };
             let name = entry.name.to_string();
@@ -91,6 +90,8 @@ impl Hand<'_> {
                 Err(error) if error.kind == Kind::NotFound => {}
                 Err(error) => return Err(Failure::of(error)),
             }
+        } else {
+            tracing::info!(node = self.node, transaction = %entry.name, "would delete");
         }
         self.context.backlog.on_gone(&entry.name, entry.uid.as_ref());
         Ok(())
@@ -102,8 +103,6 @@ impl Hand<'_> {
         name: &TransactionName,
         reason: QuarantineReason,
     ) -> Result<(), Failure> {
-        let is_dry = self.is_dry();
-        tracing::warn!(node = self.node, transaction = %name, %reason, is_dry, "quarantine");
         if self.may_write().await? {
             let patch = json!({"metadata": {"labels": {QUARANTINED: reason.as_str()}}});
             match self.context.objects.transactions.patch(&name.to_string(), &patch).await {
@@ -111,15 +110,17 @@ impl Hand<'_> {
                 Err(error) if error.kind == Kind::NotFound => {}
                 Err(error) => return Err(Failure::of(error)),
             }
+            tracing::warn!(node = self.node, transaction = %name, %reason, "quarantined");
+        } else {
+            tracing::info!(node = self.node, transaction = %name, %reason, "would quarantine");
         }
         self.context.backlog.on_quarantined(name);
         Ok(())
     }
 
     async fn write_record(&mut self, record: &Document) -> Result<(), Failure> {
-        let is_dry = self.is_dry();
-        tracing::debug!(node = self.node, rv = ?record.rv, is_dry, "write the record");
         let written = if !self.may_write().await? {
+            tracing::info!(node = self.node, data = ?record.data, "would write the record");
             record.clone()
         } else if record.rv.is_some() {
             self.context.objects.records.replace(record).await.map_err(Failure::of)?
@@ -131,12 +132,12 @@ impl Hand<'_> {
     }
 
     async fn patch_node(&mut self, patch: &NodePatch) -> Result<(), Failure> {
-        let (body, is_dry) = (patch.body(), self.is_dry());
-        tracing::debug!(node = self.node, patch = %body, is_dry, "patch the node");
+        let body = patch.body();
         if self.may_write().await? {
             let patched = self.context.objects.nodes.patch(self.node, &body).await;
             self.reading.live = Some(patched.map_err(Failure::of)?);
         } else {
+            tracing::info!(node = self.node, patch = %body, "would patch the node");
             self.pretend(patch);
         }
         Ok(())
@@ -152,15 +153,10 @@ impl Hand<'_> {
 
     /// On the node, if one is known.
     pub(super) fn tell(&self, event: &Event) {
-        let (reason, note, is_dry) = (event.reason.as_str(), &event.note, self.is_dry());
-        tracing::info!(node = self.node, reason, note, is_dry, "told");
-        if !is_dry && !self.node.is_empty() {
+        tracing::info!(node = self.node, reason = event.reason.as_str(), "{}", event.note);
+        if !matches!(self.cover, Cover::DryRun) && !self.node.is_empty() {
             tell(&self.context.events, self.node, self.reading.live.as_ref(), event);
         }
-    }
-
-    fn is_dry(&self) -> bool {
-        matches!(self.cover, Cover::DryRun)
     }
 
     /// Whether to write at all; fails where a write would come too late.
