@@ -13,6 +13,9 @@ use super::{
     snapshot::{Snapshot, SnapshotError, TooLarge},
 };
 
+#[cfg(test)]
+mod tests;
+
 /// A live node's labels where they were last seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {

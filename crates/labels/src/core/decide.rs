@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     change,
     command::{Command, Decision, Event, EventReason, QuarantineReason, Row},
+    ledger::Restored,
     names::TransactionName,
     object::Marker,
     policy::Policy,
@@ -175,10 +176,18 @@ impl Deletion<'_> {
         let uid = self.transaction.uid.as_ref();
         let restored = record.ledger.restored.as_ref();
         restored.filter(|restored| Some(&restored.uid) == uid).is_some_and(|restored| {
-            let is_before = restored.node_rv.as_ref().is_some_and(|at| self.transaction.rv() <= at);
-            let is_shown = !is_before || self.base_by_marker(record).is_some();
+            let is_shown = !self.is_before(restored) || self.base_by_marker(record).is_some();
             is_shown && (self.is_later(record) || restored.rv == *record.rv())
         })
+    }
+
+    /// Whether the labels were seen before they were restored. What was last seen at the version
+    /// that the restore was decided on is posted under that version or the next; a deletion after
+    /// the restore has a later one.
+    fn is_before(&self, restored: &Restored) -> bool {
+        let decided_on = restored.node_rv.as_ref();
+        let next = decided_on.map(|rv| rv.successor().unwrap_or_else(|| rv.clone()));
+        next.is_some_and(|next| *self.transaction.rv() <= next)
     }
 
     /// The snapshot of this record that the node was marked with.

@@ -63,9 +63,11 @@ impl FromStr for NodeHash {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         let refused = || NameError::Hash(text.to_owned());
-        let digits: &[u8; HASH_DIGITS] = text.as_bytes().try_into().map_err(|_| refused())?;
+        if text.len() != HASH_DIGITS {
+            return Err(refused());
+        }
         let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
             *byte =
                 nibble(pair[0]).ok_or_else(refused)? << 4 | nibble(pair[1]).ok_or_else(refused)?;
         }

@@ -5,8 +5,12 @@ use super::{
     record::{Record, Stored},
 };
 
-/// A node and its record, both by quorum reads: absence decides, so a cache will not do. The node
-/// is read after the record was last written, else nobody might see that the two now meet.
+/// A node and its record, both by quorum reads: absence decides, so a cache will not do.
+///
+/// The node is read first and the record after it. The other way round, the node may have been
+/// given a newer record in between; its marker would then mean nothing, and it would be restored a
+/// second time. For the same reason both are read anew before the final settle, and not the node
+/// alone.
 #[derive(Debug)]
 pub struct Reading {
     pub stored: Stored,

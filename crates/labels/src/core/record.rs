@@ -14,6 +14,9 @@ use super::{
     snapshot::{SNAPSHOT_BYTES_MAX, Snapshot, SnapshotError},
 };
 
+#[cfg(test)]
+mod tests;
+
 /// What a record's snapshot, history and flat keys may have together. Flat keys give way first,
 /// then the history, oldest first; the snapshot never.
 pub const RECORD_BYTES_MAX: usize = SNAPSHOT_BYTES_MAX;

@@ -15,6 +15,9 @@ use super::{
     snapshot::{Snapshot, SnapshotError, TooLarge},
 };
 
+#[cfg(test)]
+mod tests;
+
 /// One queued event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
