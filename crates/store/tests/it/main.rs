@@ -16,5 +16,6 @@ mod limits;
 mod lock;
 mod metrics;
 mod regressions;
+mod txn;
 mod watch;
 mod watching;

@@ -197,6 +197,23 @@ async fn l28_what_was_there_before_is_told_to_those_who_asked() {
     );
 }
 
+/// A watch that comes later reads it from history.
+#[tokio::test]
+async fn l28_history_tells_what_was_there_before() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    clients.put("a", "1").await;
+    clients.put("a", "2").await;
+    clients.delete("a", "").await;
+    clients.put("a", "3").await;
+    let request = WatchCreateRequest { prev_kv: true, ..range("a", "", 2) };
+    let mut watching = Watching::of(&mut clients, request).await;
+    assert_eq!(
+        watching.heard(4).await,
+        ["0: put a=1@2", "0: put a=2@3 (was 1@2)", "0: del a@4 (was 2@3)", "0: put a=3@5"]
+    );
+}
+
 #[tokio::test]
 async fn l29_large_answers_are_cut_for_those_who_asked() {
     let store =
