@@ -128,6 +128,16 @@ impl Checkout {
     }
 }
 
+// === impl Package ===
+
+impl Package {
+    /// The path of its manifest from the root.
+    pub(crate) fn manifest(&self) -> String {
+        let folder = if self.name == "xtask" { "" } else { "crates/" };
+        format!("{folder}{}/Cargo.toml", self.name)
+    }
+}
+
 fn is_text(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| TEXT_ENDINGS.contains(&ending))
 }

@@ -22,6 +22,7 @@ mod spawn;
 mod storage;
 mod test_sleep;
 mod todo;
+mod unused;
 mod workspace_lints;
 
 use std::fmt;
@@ -53,6 +54,8 @@ enum Check {
     Source(fn(&SourceFile) -> Vec<Finding>),
     Text(fn(&TextFile) -> Vec<Finding>),
     Packages(fn(&[Package]) -> Vec<Finding>),
+    /// Several of these together.
+    Everything(fn(&Material) -> Vec<Finding>),
 }
 
 /// Everything rules read, loaded once.
@@ -67,6 +70,11 @@ pub(crate) const RULES: &[Rule] = &[
         name: dependencies::RULE,
         claim: "crates depend downwards only",
         check: Check::Packages(dependencies::check),
+    },
+    Rule {
+        name: unused::RULE,
+        claim: "what is declared is used",
+        check: Check::Everything(unused::check),
     },
     Rule {
         name: storage::RULE,
@@ -176,6 +184,7 @@ impl Rule {
             Check::Source(check) => material.sources.iter().flat_map(check).collect(),
             Check::Text(check) => material.texts.iter().flat_map(check).collect(),
             Check::Packages(check) => check(&material.packages),
+            Check::Everything(check) => check(material),
         };
         for exception in EXCEPTIONS.iter().filter(|exception| exception.rule == self.name) {
             let before = findings.len();

@@ -53,10 +53,7 @@ pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
 }
 
 fn check_package(package: &Package) -> Vec<Finding> {
-    let finding = |advice: String| {
-        let folder = if package.name == "xtask" { "" } else { "crates/" };
-        Finding::new(&format!("{folder}{}/Cargo.toml", package.name), 1, RULE, advice)
-    };
+    let finding = |advice: String| Finding::new(&package.manifest(), 1, RULE, advice);
     let Some(family) = family(&package.name) else {
         return vec![finding("give the crate its family in xtask's table of dependencies".into())];
     };
