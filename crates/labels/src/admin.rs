@@ -63,8 +63,9 @@ pub struct Options {
 pub struct Admin {
     objects: Objects,
     locks: Locks,
-    /// Where locks are, and where the services show that they live.
-    leases: [Api<Lease>; 2],
+    lock_leases: Api<Lease>,
+    /// Those by which the services show that they live.
+    life_leases: Api<Lease>,
     policy: Policy,
     clock: WallClock,
 }
@@ -85,7 +86,8 @@ impl Admin {
     pub fn new(options: Options) -> Self {
         let Options { client, lease_client, namespaces, policy, identity, clock } = options;
         let namespace = |name: &str| Api::namespaced(lease_client.clone(), name);
-        let leases = [namespace(&namespaces.transactions), namespace(&namespaces.checkpoints)];
+        let lock_leases = namespace(&namespaces.transactions);
+        let life_leases = namespace(&namespaces.checkpoints);
         let locks = lock::Options {
             namespace: namespaces.transactions.clone(),
             holder: identity,
@@ -94,7 +96,8 @@ impl Admin {
             clock,
         };
         let locks = Locks::new(lease_client, locks).expect("these timings are valid");
-        Self { objects: Objects::new(&client, &namespaces), locks, leases, policy, clock }
+        let objects = Objects::new(&client, &namespaces);
+        Self { objects, locks, lock_leases, life_leases, policy, clock }
     }
 
     fn now(&self) -> jiff::Timestamp {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Admin, Error, Mode};
@@ -108,7 +109,9 @@ impl Admin {
         let node = &document.name;
         let live = self.objects.nodes.get(node).await?;
         let present = self.objects.records.get(node).await?;
-        let plan = plan(document, live.as_ref(), present.as_ref(), replace, self.now());
+        let arrival =
+            Arrival { document, live: live.as_ref(), present: present.as_ref(), now: self.now() };
+        let plan = arrival.plan(replace);
         if let (Some(wanted), Mode::Write) = (plan.wanted, mode) {
             match wanted.uid {
                 None => self.objects.records.create(&wanted).await?,
@@ -124,6 +127,15 @@ impl Admin {
     }
 }
 
+/// A record of the text, and what it meets.
+pub(super) struct Arrival<'a> {
+    pub(super) document: &'a Document,
+    pub(super) live: Option<&'a LiveNode>,
+    /// What has its name already.
+    pub(super) present: Option<&'a Document>,
+    pub(super) now: Timestamp,
+}
+
 pub(super) struct Plan {
     pub(super) outcome: Outcome,
     /// What to create, or with uid and version to replace.
@@ -131,32 +143,43 @@ pub(super) struct Plan {
     pub(super) problem: Option<String>,
 }
 
-pub(super) fn plan(
-    document: &Document,
-    live: Option<&LiveNode>,
-    present: Option<&Document>,
-    replace: bool,
-    now: jiff::Timestamp,
-) -> Plan {
-    let without_write = |outcome, problem| Plan { outcome, wanted: None, problem };
-    let record = match Record::decode(document) {
-        Ok(record) => record,
-        Err(error) => return without_write(Outcome::Refused, Some(error.to_string())),
-    };
-    let mut wanted = live.map_or(record.clone(), |live| record.given_to(live, now)).encode_ledger();
-    match (present, Stored::read(present)) {
-        (None, _) => Plan { outcome: Outcome::Created, wanted: Some(wanted), problem: None },
-        (_, Stored::Unreadable(Unreadable::Foreign)) => {
-            without_write(Outcome::Refused, Some(Unreadable::Foreign.to_string()))
+// === impl Arrival ===
+
+impl Arrival<'_> {
+    pub(super) fn plan(&self, replace: bool) -> Plan {
+        let record = match Record::decode(self.document) {
+            Ok(record) => record,
+            Err(error) => return Plan::without_write(Outcome::Refused, Some(error.to_string())),
+        };
+        let record =
+            self.live.map_or_else(|| record.clone(), |live| record.given_to(live, self.now));
+        let mut wanted = record.encode_ledger();
+        match (self.present, Stored::read(self.present)) {
+            (None, _) => Plan::write(Outcome::Created, wanted),
+            (_, Stored::Unreadable(foreign @ Unreadable::Foreign)) => {
+                Plan::without_write(Outcome::Refused, Some(foreign.to_string()))
+            }
+            (Some(present), _) if present.data == wanted.data => {
+                Plan::without_write(Outcome::Unchanged, None)
+            }
+            (Some(present), _) if replace => {
+                (wanted.uid, wanted.rv) = (present.uid.clone(), present.rv.clone());
+                Plan::write(Outcome::Replaced, wanted)
+            }
+            (Some(_), _) => Plan::without_write(Outcome::Kept, None),
         }
-        (Some(present), _) if present.data == wanted.data => {
-            without_write(Outcome::Unchanged, None)
-        }
-        (Some(present), _) if replace => {
-            (wanted.uid, wanted.rv) = (present.uid.clone(), present.rv.clone());
-            Plan { outcome: Outcome::Replaced, wanted: Some(wanted), problem: None }
-        }
-        (Some(_), _) => without_write(Outcome::Kept, None),
+    }
+}
+
+// === impl Plan ===
+
+impl Plan {
+    fn write(outcome: Outcome, wanted: Document) -> Self {
+        Self { outcome, wanted: Some(wanted), problem: None }
+    }
+
+    fn without_write(outcome: Outcome, problem: Option<String>) -> Self {
+        Self { outcome, wanted: None, problem }
     }
 }
 

@@ -69,8 +69,7 @@ impl Admin {
     }
 
     async fn check_unwatched(&self) -> Result<(), Error> {
-        let [_, leases] = &self.leases;
-        let found = managed(leases).await?;
+        let found = managed(&self.life_leases).await?;
         let names: Vec<String> = found
             .into_iter()
             .filter(|lease| is_alive(lease, self.now()))
@@ -116,7 +115,7 @@ impl Admin {
             delete_all(&objects.records, records).await?;
             delete_all(&objects.checkpoints, checkpoints).await?;
         }
-        for leases in &self.leases {
+        for leases in [&self.lock_leases, &self.life_leases] {
             purged.leases += purge_leases(leases, mode).await?;
         }
         Ok(purged)

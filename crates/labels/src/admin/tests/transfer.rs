@@ -2,7 +2,7 @@
 
 use super::{at, foreign, live, record, stored};
 use crate::{
-    admin::transfer::{Export, Outcome, Records, plan},
+    admin::transfer::{Arrival, Export, Outcome, Records},
     core::{
         object::{Document, LiveNode},
         record::Record,
@@ -19,13 +19,13 @@ fn carried(record: &Record) -> Document {
 
 #[track_caller]
 fn check(
-    carried: &Document,
-    node: Option<&LiveNode>,
+    document: &Document,
+    live: Option<&LiveNode>,
     present: Option<&Document>,
     replace: bool,
     expected: Outcome,
 ) -> Option<Document> {
-    let plan = plan(carried, node, present, replace, at(5));
+    let plan = Arrival { document, live, present, now: at(5) }.plan(replace);
     assert_eq!(plan.outcome, expected);
     plan.wanted
 }
