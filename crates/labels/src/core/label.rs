@@ -20,7 +20,8 @@ fn is_name(text: &str) -> bool {
         && has_ends(text, |byte| byte.is_ascii_alphanumeric())
 }
 
-fn is_subdomain(text: &str) -> bool {
+/// What the prefix of a key is, and the name of a node.
+pub(super) fn is_subdomain(text: &str) -> bool {
     let is_end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |part: &str| {
         part.bytes().all(|byte| is_end(byte) || byte == b'-') && has_ends(part, is_end)

@@ -62,14 +62,11 @@ impl Hand<'_> {
             match command {
                 Command::StoreRecord(record) => {
                     self.write_record(record).await?;
-                    self.is_node_stale = true;
+                    // A dry run goes on from what it has imagined.
+                    self.is_node_stale = !matches!(self.cover, Cover::DryRun);
                 }
                 Command::MarkRestored(record) => self.write_record(record).await?,
-                Command::PatchNode(patch) => {
-                    self.patch_node(patch).await?;
-                    self.is_node_stale = false;
-                    self.on_patched(decision);
-                }
+                Command::PatchNode(patch) => self.patch_node(patch, decision).await?,
                 Command::DeleteTransaction(_) => {}
                 Command::Quarantine { transaction, reason } => {
                     self.quarantine(transaction, *reason).await?;
@@ -131,15 +128,19 @@ impl Hand<'_> {
         Ok(())
     }
 
-    async fn patch_node(&mut self, patch: &NodePatch) -> Result<(), Failure> {
+    /// The answer is what was read and our change, because the patch is guarded: the node is seen
+    /// to be there, and not to be newer than its record.
+    async fn patch_node(&mut self, patch: &NodePatch, decision: &Decision) -> Result<(), Failure> {
         let body = patch.body();
         if self.may_write().await? {
             let patched = self.context.objects.nodes.patch(self.node, &body).await;
             self.reading.live = Some(patched.map_err(Failure::of)?);
+            self.on_patched(decision);
         } else {
             tracing::info!(node = self.node, patch = %body, "would patch the node");
             self.pretend(patch);
         }
+        self.is_node_stale = false;
         Ok(())
     }
 
@@ -153,7 +154,7 @@ impl Hand<'_> {
 
     /// On the node, if one is known.
     pub(super) fn tell(&self, event: &Event) {
-        tracing::info!(node = self.node, reason = event.reason.as_str(), "{}", event.note);
+        tracing::info!(node = self.node, reason = event.reason.as_str(), note = event.note, "told");
         if !matches!(self.cover, Cover::DryRun) && !self.node.is_empty() {
             tell(&self.context.events, self.node, self.reading.live.as_ref(), event);
         }

@@ -35,16 +35,25 @@ impl<'t> Round<'t> {
         node: &'t str,
         cover: Cover<'t>,
     ) -> Result<Self, Failure> {
-        let objects = &context.objects;
-        let read = tokio::try_join!(objects.records.get(node), objects.nodes.get(node));
-        let (record, live) = read.map_err(Failure::Unavailable)?;
-        let reading = Reading { stored: Stored::read(record.as_ref()), live };
+        let reading = read_node(context, node).await?;
         Ok(Self::new(context, node, cover, reading))
     }
 
-    /// For transactions that name no node: there is nothing to read.
+    /// For transactions of which none names a node: there is nothing to read.
     pub(super) fn unnamed(context: &'t Context, cover: Cover<'t>) -> Self {
         Self::new(context, "", cover, Reading { stored: Stored::Absent, live: None })
+    }
+
+    /// Takes what says nothing out of the queue; what does is for a round that knows its node.
+    pub(super) async fn set_apart(&mut self, batch: &Batch) -> Result<(), Failure> {
+        for entry in &batch.entries {
+            match read(self.hand.context, entry).await.map_err(Failure::Unavailable)? {
+                Some(Ok(_)) => {}
+                Some(Err(poison)) => self.hand.carry_out(&poisoned(&entry.name, &poison)).await?,
+                None => self.on_gone(entry),
+            }
+        }
+        Ok(())
     }
 
     fn new(context: &'t Context, node: &'t str, cover: Cover<'t>, reading: Reading) -> Self {
@@ -56,10 +65,8 @@ impl<'t> Round<'t> {
         for entry in &batch.entries {
             match read(self.hand.context, entry).await.map_err(Failure::Unavailable)? {
                 Some(Ok(transaction)) => self.process(entry, &transaction).await?,
-                Some(Err(poison)) => {
-                    self.hand.carry_out(&poisoned(&entry.name, &poison)).await?;
-                }
-                None => self.hand.context.backlog.on_gone(&entry.name, entry.uid.as_ref()),
+                Some(Err(poison)) => self.hand.carry_out(&poisoned(&entry.name, &poison)).await?,
+                None => self.on_gone(entry),
             }
         }
         self.settle(batch).await?;
@@ -81,12 +88,11 @@ impl<'t> Round<'t> {
     }
 
     async fn settle(&mut self, batch: &Batch) -> Result<(), Failure> {
-        let Context { objects, policy, clock, metrics, .. } = self.hand.context;
-        // Whoever added the node meanwhile may have found no record. It is there now, so this is
-        // the time to see the node.
+        let Context { policy, clock, metrics, .. } = self.hand.context;
+        // Whoever worked on the node's return meanwhile may have found no record. It is there now,
+        // so this is the time to see the node.
         if self.hand.is_node_stale {
-            let live = objects.nodes.get(self.hand.node).await;
-            self.hand.reading.live = live.map_err(Failure::Unavailable)?;
+            self.hand.reading = read_node(self.hand.context, self.hand.node).await?;
         }
         let cause = if batch.settle.is_some() { Cause::Resync } else { Cause::Queue };
         let decision = settle(&self.hand.reading, cause, policy, clock());
@@ -123,12 +129,23 @@ impl<'t> Round<'t> {
         Ok(false)
     }
 
+    fn on_gone(&self, entry: &Entry) {
+        self.hand.context.backlog.on_gone(&entry.name, entry.uid.as_ref());
+    }
+
     async fn finish_held(&mut self) -> Result<(), Failure> {
         match self.held.take() {
             Some(entry) => self.hand.delete(&entry).await,
             None => Ok(()),
         }
     }
+}
+
+/// By quorum reads, in the order that [`Reading`] asks for.
+async fn read_node(context: &Context, node: &str) -> Result<Reading, Failure> {
+    let live = context.objects.nodes.get(node).await.map_err(Failure::Unavailable)?;
+    let record = context.objects.records.get(node).await.map_err(Failure::Unavailable)?;
+    Ok(Reading { stored: Stored::read(record.as_ref()), live })
 }
 
 fn finishes(decision: &Decision) -> bool {

@@ -86,7 +86,7 @@ impl<'c> Turn<'c> {
     async fn set_apart(&self, batch: &Batch) -> TurnEnd {
         let cover = if self.context.is_dry_run { Cover::DryRun } else { Cover::Nothing };
         let mut round = Round::unnamed(self.context, cover);
-        match round.work_off(batch).await {
+        match round.set_apart(batch).await {
             Ok(()) => TurnEnd::Done,
             Err(failure) => self.on_failure(None, failure),
         }

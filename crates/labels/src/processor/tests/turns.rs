@@ -36,6 +36,7 @@ async fn first_delete_creates_record_and_then_looks_whether_the_node_is_back() {
         GET record a 404
         POST record a 201
         GET node a 404
+        GET record a 200
         DELETE transaction 10 200
         DELETE lock a 200
         POST event LabelsStored 201
@@ -91,6 +92,7 @@ async fn smallest_rv_first_and_the_last_one_outlives_the_settle() {
             DELETE transaction 9 200
             PUT record a 200
             GET node a 200
+            GET record a 200
             PATCH node a 200
             PUT record a 200
             DELETE transaction 10 200
@@ -188,21 +190,22 @@ async fn what_the_server_finds_invalid_is_set_apart() {
         &server,
         TurnEnd::Done,
         expect![[r#"
-        POST lock a 201
-        GET node a 200
-        GET record a 404
-        POST record a 201
-        DELETE transaction 10 200
-        PATCH node a 422
-        PATCH transaction 20 200
-        GET node a 200
-        PATCH node a 200
-        PUT record a 200
-        DELETE lock a 200
-        POST event LabelsStored 201
-        POST event Quarantined 201
-        POST event LabelsRestored 201
-    "#]],
+            POST lock a 201
+            GET node a 200
+            GET record a 404
+            POST record a 201
+            DELETE transaction 10 200
+            PATCH node a 422
+            PATCH transaction 20 200
+            GET node a 200
+            GET record a 200
+            PATCH node a 200
+            PUT record a 200
+            DELETE lock a 200
+            POST event LabelsStored 201
+            POST event Quarantined 201
+            POST event LabelsRestored 201
+        "#]],
     )
     .await;
     let labels = &server.get("transaction 20").unwrap()["metadata"]["labels"];
@@ -324,16 +327,32 @@ async fn poison_is_set_apart_and_later_ones_proceed() {
         &server,
         TurnEnd::Done,
         expect![[r#"
-        POST lock a 201
-        GET node a 404
-        GET record a 404
+            POST lock a 201
+            GET node a 404
+            GET record a 404
+            PATCH transaction 8 200
+            POST record a 201
+            GET node a 404
+            GET record a 200
+            DELETE transaction 10 200
+            DELETE lock a 200
+            POST event Quarantined 201
+            POST event LabelsStored 201
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_no_node_can_have_is_set_apart_without_a_lock() {
+    let node = "a/status";
+    let name = TransactionName::new(NodeHash::of(node), "8".parse().unwrap());
+    let server = world(None, &[Transaction { name, node: node.to_owned(), ..added("u1", "8") }]);
+    check(
+        &server,
+        TurnEnd::Done,
+        expect![[r#"
         PATCH transaction 8 200
-        POST record a 201
-        GET node a 404
-        DELETE transaction 10 200
-        DELETE lock a 200
-        POST event Quarantined 201
-        POST event LabelsStored 201
     "#]],
     )
     .await;
