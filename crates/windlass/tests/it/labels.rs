@@ -1,8 +1,26 @@
-//! What `deploy/` holds for the labels service is what the binary prints.
+//! The labels service where no cluster answers: what `deploy/` holds is what the binary prints, and
+//! `up` waits for an API server that may start later.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::Command,
+};
+
+use rustix::process::Signal;
+
+use super::running::{Running, up};
 
 const WINDLASS: &str = env!("CARGO_BIN_EXE_windlass");
+
+/// Nobody listens there: the port is reserved.
+const KUBECONFIG: &str = r#"{
+    "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [],
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": ""}}],
+    "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}]
+}"#;
 
 fn printed(arguments: &[&str]) -> String {
     let output = Command::new(WINDLASS).args(["labels", "manifests"]).args(arguments).output();
@@ -26,4 +44,29 @@ fn objects_are_the_same_in_yaml_and_json() {
     let yaml: Vec<serde_json::Value> = serde_saphyr::from_multiple(&printed(&[])).unwrap();
     let json: serde_json::Value = serde_json::from_str(&printed(&["-o", "json"])).unwrap();
     assert_eq!(json["items"], serde_json::Value::Array(yaml));
+}
+
+#[test]
+fn up_serves_the_store_while_the_cluster_does_not_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    fs::write(&kubeconfig, KUBECONFIG).unwrap();
+    let mut command = up(&folder.path().join("data"), "127.0.0.1:0");
+    command.arg("--kubeconfig").arg(&kubeconfig).args(["--labels-listen", "127.0.0.1:0"]);
+    let running = Running::spawn(&mut command);
+    let stored = running.post("/v3/kv/put", r#"{"key":"YQ==","value":"Yg=="}"#);
+    assert!(stored.contains("200 OK"), "{stored}");
+    let probe = running.welcome.split_whitespace().find_map(|word| word.strip_suffix("/readyz"));
+    let answer = get(probe.unwrap().strip_prefix("http://").unwrap(), "/readyz");
+    assert!(answer.contains("503") && answer.contains("access"), "{answer}");
+    let (status, last_words) = running.stop(Signal::TERM);
+    assert!(status.success(), "{status}: {last_words}");
+}
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }

@@ -17,13 +17,18 @@ pub(crate) struct Running {
     child: Child,
     words: BufReader<ChildStderr>,
     pub(crate) address: String,
+    pub(crate) welcome: String,
 }
 
 // === impl Running ===
 
 impl Running {
     pub(crate) fn start(data_dir: &Path) -> Self {
-        let mut child = up(data_dir, "127.0.0.1:0").spawn().unwrap();
+        Self::spawn(&mut up(data_dir, "127.0.0.1:0"))
+    }
+
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut words = BufReader::new(child.stderr.take().unwrap());
         let mut welcome = String::new();
         while !welcome.contains(UP) {
@@ -31,7 +36,7 @@ impl Running {
         }
         let endpoint = welcome.split_whitespace().find_map(|word| word.strip_prefix("http://"));
         let address = endpoint.unwrap().to_owned();
-        Self { child, words, address }
+        Self { child, words, address, welcome }
     }
 
     pub(crate) fn post(&self, path: &str, body: &str) -> String {
