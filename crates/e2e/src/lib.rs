@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`scene`] | one test's world: runtime, scratch folder, programs; skipped if one is missing |
 //! | [`process`], [`store`], [`kube`] | starting, killing and restarting real programs |
+//! | [`labels`] | a cluster with the labels service on it |
 //! | [`wait`] | the only place that lets time pass |
 //! | [`client`], [`http`] | speaking to what was started |
 //! | [`load`] | concurrent clients that survive crashes and record what they saw |
@@ -20,6 +21,7 @@ pub mod client;
 pub mod differential;
 pub mod http;
 pub mod kube;
+pub mod labels;
 pub mod load;
 pub mod ports;
 pub mod process;

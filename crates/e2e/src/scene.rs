@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -21,6 +22,7 @@ pub struct Scene {
     name: &'static str,
     /// `None` only while being dropped.
     scratch: Option<TempDir>,
+    has_failed: AtomicBool,
 }
 
 /// Runs a test that needs programs, and panics if it fails.
@@ -80,7 +82,25 @@ fn is_set(variable: &str) -> bool {
 impl Scene {
     fn new(name: &'static str) -> Result<Self> {
         let scratch = tempfile::Builder::new().prefix(&format!("e2e-{name}-")).tempdir()?;
-        Ok(Self { name, scratch: Some(scratch) })
+        Ok(Self { name, scratch: Some(scratch), has_failed: AtomicBool::new(false) })
+    }
+
+    /// For a harness that runs several tests in one scene; `Err` says which program is missing.
+    ///
+    /// # Panics
+    ///
+    /// If a program is missing under continuous integration.
+    pub fn open(name: &'static str, needs: &[Asset]) -> Result<std::result::Result<Self, String>> {
+        if let Some(reason) = lack(needs) {
+            assert!(!is_set("CI"), "{name}: {reason}");
+            return Ok(Err(reason));
+        }
+        Self::new(name).map(Ok)
+    }
+
+    /// Keeps logs and data, though nothing panics.
+    pub fn on_failure(&self) {
+        self.has_failed.store(true, Ordering::Relaxed);
     }
 
     #[must_use]
@@ -118,7 +138,8 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        if let Some(scratch) = self.scratch.take().filter(|_| thread::panicking()) {
+        let is_kept = thread::panicking() || self.has_failed.load(Ordering::Relaxed);
+        if let Some(scratch) = self.scratch.take().filter(|_| is_kept) {
             say(&format!("{}: logs and data are kept in {}", self.name, scratch.keep().display()));
         }
     }

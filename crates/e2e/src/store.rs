@@ -2,6 +2,7 @@
 //!
 //! Owns its ports and data folder, so that it can be killed and started again as the same member.
 
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -202,6 +203,12 @@ impl Store {
     /// kill -9, as a power cut.
     pub fn kill(&mut self) -> Result<()> {
         self.process.take().context("the store is not running")?.kill()
+    }
+
+    /// Kills it and removes its data: a long run would fill the disk with what nobody looks at.
+    pub fn discard(mut self) -> Result<()> {
+        self.kill()?;
+        fs::remove_dir_all(&self.data_dir).context("remove the store's data")
     }
 
     /// SIGTERM and a clean end.

@@ -122,7 +122,8 @@ impl Service {
                 () = shutdown.cancelled() => break,
                 queued = self.queue.recv() => match queued {
                     Some(queued) => self.post(queued).await,
-                    None => return,
+                    // Whoever published has ended; being told so is somebody else's to decide.
+                    None => return shutdown.cancelled().await,
                 },
             }
         }

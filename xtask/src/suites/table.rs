@@ -48,7 +48,37 @@ pub(super) const SUITES: &[Suite] = &[
         action: Action::Cargo(&[
             // The tests would build it themselves; built here, none waits for the compiler.
             &["build", "--release", "--locked", "--package", "windlass"],
-            &["test", "--release", "--locked", "--package", "e2e", "--features", "peers"],
+            &[
+                "test",
+                "--release",
+                "--locked",
+                "--package",
+                "e2e",
+                "--features",
+                "peers",
+                "--lib",
+                "--test",
+                "it",
+            ],
+        ]),
+    },
+    Suite {
+        name: "labels",
+        claim: "the labels service on a real API server, over etcd and over windlass",
+        needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
+        action: Action::Cargo(&[
+            &["build", "--release", "--locked", "--package", "windlass"],
+            &[
+                "test",
+                "--release",
+                "--locked",
+                "--package",
+                "e2e",
+                "--features",
+                "peers",
+                "--test",
+                "labels",
+            ],
         ]),
     },
 ];

@@ -145,7 +145,8 @@ async fn check_seed(scene: &Scene, pair: &Pair, seed: u64, steps: usize) -> Resu
     };
     let summary = compare(left.client()?, right.client()?, comparison).await?;
     say(&format!("{}: seed {seed}: {steps} steps alike, {summary:?}", pair.test));
-    Ok(())
+    left.discard()?;
+    right.discard()
 }
 
 /// Passwords are hashed at the lowest cost: their strength is not the subject.

@@ -1,0 +1,230 @@
+//! The commands a person types, on a live cluster.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Output;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use e2e::labels::{Role, TRANSACTIONS, labels};
+use e2e::wait::{Level, wait_for};
+use serde_json::Value;
+
+use crate::seed::{data, transaction};
+use crate::stage::{Stage, cases};
+
+/// How long a marker may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+cases! {
+    list_and_show_say_what_is_kept,
+    diff_and_restore_by_hand,
+    history_and_restore_from_the_past,
+    forget_needs_an_empty_queue,
+    export_and_import_round_trip,
+    dry_run_processor_writes_nothing,
+    system_labels_stored_is_the_seeds_pure_rule,
+    poison_is_set_aside_and_said,
+    run_does_both,
+    uninstall_waits_for_watchers_and_takes_the_marks_off,
+}
+
+fn gold() -> BTreeMap<String, String> {
+    labels(&[("team/tier", "gold"), ("rack", "r7")])
+}
+
+async fn json(stage: &Stage, arguments: &[&str]) -> Result<Value> {
+    let output = stage.world.command(&[arguments, &["--output=json"]].concat()).await?;
+    ensure!(output.status.success(), "{arguments:?}: {output:?}");
+    serde_json::from_slice(&output.stdout).context("the command prints JSON")
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+async fn list_and_show_say_what_is_kept(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.remember("listed", &gold()).await?;
+    let list = json(stage, &["list"]).await?;
+    let entry = list.as_array().and_then(|all| all.iter().find(|entry| entry["node"] == "listed"));
+    let entry = entry.with_context(|| format!("not listed: {list}"))?;
+    ensure!(entry["is_live"] == false && entry["labels"] == 2, "{entry}");
+    let table = stage.world.command(&["list"]).await?;
+    ensure!(String::from_utf8_lossy(&table.stdout).contains("listed"), "{table:?}");
+    let show = json(stage, &["show", "listed"]).await?;
+    ensure!(show["record"]["labels"]["team/tier"] == "gold", "{show}");
+    let unknown = stage.world.command(&["show", "nobody"]).await?;
+    ensure!(unknown.status.code() == Some(1), "{unknown:?}");
+    Ok(())
+}
+
+async fn diff_and_restore_by_hand(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.remember("by-hand", &gold()).await?;
+    cluster.add("by-hand", &BTreeMap::new()).await?;
+    cluster.wait_restored("by-hand", &gold()).await?;
+    cluster.wait_settled("by-hand").await?;
+    let same = stage.world.command(&["diff", "by-hand"]).await?;
+    ensure!(same.status.code() == Some(0), "{same:?}");
+    cluster.edit("by-hand", &[("rack", Some("r9"))]).await?;
+    let differs = stage.world.command(&["diff", "by-hand"]).await?;
+    ensure!(differs.status.code() == Some(1), "{differs:?}");
+    ensure!(String::from_utf8_lossy(&differs.stdout).contains("rack"), "{differs:?}");
+    let dry = stage.world.command(&["restore", "by-hand", "--dry-run"]).await?;
+    ensure!(dry.status.success() && cluster.labels("by-hand").await?["rack"] == "r9", "{dry:?}");
+    let restored = stage.world.command(&["restore", "by-hand"]).await?;
+    ensure!(restored.status.success(), "{restored:?}");
+    ensure!(cluster.labels("by-hand").await? == gold());
+    Ok(())
+}
+
+async fn history_and_restore_from_the_past(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    let first = cluster.remember("past", &gold()).await?;
+    cluster.add("past", &BTreeMap::new()).await?;
+    cluster.wait_restored("past", &gold()).await?;
+    cluster.edit("past", &[("rack", Some("r9"))]).await?;
+    cluster.remove("past").await?;
+    let newer = labels(&[("team/tier", "gold"), ("rack", "r9")]);
+    cluster.wait_stored("past", &newer).await?;
+    let history = json(stage, &["history", "past"]).await?;
+    let snapshots = history["snapshots"].as_array().context("history has snapshots")?;
+    ensure!(snapshots.len() == 2, "{history}");
+    cluster.add("past", &BTreeMap::new()).await?;
+    cluster.wait_restored("past", &newer).await?;
+    cluster.wait_settled("past").await?;
+    let version = data(&first, "labels_restored")?;
+    let restored = stage.world.command(&["restore", "past", "--from", &version]).await?;
+    ensure!(restored.status.success(), "{restored:?}");
+    ensure!(cluster.labels("past").await? == gold());
+    Ok(())
+}
+
+async fn forget_needs_an_empty_queue(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.remember("forgotten", &gold()).await?;
+    stage.run_watcher().await?;
+    cluster.add("forgotten", &BTreeMap::new()).await?;
+    cluster.wait_queued("forgotten", 1).await?;
+    let refused = stage.world.command(&["forget", "forgotten"]).await?;
+    ensure!(refused.status.code() == Some(1) && words(&refused).contains("queue"), "{refused:?}");
+    ensure!(cluster.record("forgotten").await?.is_some());
+    let forced = stage.world.command(&["forget", "forgotten", "--force"]).await?;
+    ensure!(forced.status.success(), "{forced:?}");
+    ensure!(cluster.record("forgotten").await?.is_none());
+    stage.run_both().await?;
+    cluster.wait_settled("forgotten").await?;
+    ensure!(cluster.labels("forgotten").await?.is_empty(), "restored from nothing");
+    Ok(())
+}
+
+/// What is imported is given to nobody who is there already, and to everybody who comes.
+async fn export_and_import_round_trip(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    for node in ["moved-away", "moved-live"] {
+        cluster.remember(node, &gold()).await?;
+    }
+    let exported = stage.world.command(&["export"]).await?;
+    ensure!(exported.status.success(), "{exported:?}");
+    let file = stage.world.scene.folder("export")?.join("records.yaml");
+    fs::write(&file, &exported.stdout).context("keep the export")?;
+    for node in ["moved-away", "moved-live"] {
+        ensure!(stage.world.command(&["forget", node]).await?.status.success());
+    }
+    cluster.add("moved-live", &labels(&[("own", "label")])).await?;
+    cluster.wait_settled("moved-live").await?;
+    let imported = stage.world.command(&["import", &file.display().to_string()]).await?;
+    ensure!(imported.status.success(), "{imported:?}");
+    cluster.add("moved-away", &BTreeMap::new()).await?;
+    cluster.wait_restored("moved-away", &gold()).await?;
+    ensure!(cluster.labels("moved-live").await? == labels(&[("own", "label")]));
+    Ok(())
+}
+
+async fn dry_run_processor_writes_nothing(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_watcher().await?;
+    cluster.add("rehearsed", &gold()).await?;
+    cluster.remove("rehearsed").await?;
+    cluster.wait_queued("rehearsed", 2).await?;
+    let rehearsal = stage.world.replica_with(Role::Process, &["--dry-run"]).await?;
+    wait_for("the rehearsal to say what it would do", PATIENCE, async || {
+        let decided = rehearsal.metric("windlass_labels_processed_total").await?;
+        Ok(if decided >= 1.0 { Level::Reached(()) } else { Level::Below(format!("{decided}")) })
+    })
+    .await?;
+    ensure!(cluster.transactions("rehearsed").await?.len() == 2);
+    ensure!(cluster.record("rehearsed").await?.is_none());
+    rehearsal.stop().await?;
+    stage.run_both().await?;
+    cluster.wait_stored("rehearsed", &gold()).await?;
+    Ok(())
+}
+
+async fn system_labels_stored_is_the_seeds_pure_rule(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    let zone = "topology.kubernetes.io/zone";
+    let stored = labels(&[(zone, "zone-a"), ("kubernetes.io/arch", "arm64")]);
+    cluster.remember("pure", &stored).await?;
+    stage.run_watcher().await?;
+    cluster.add("pure", &labels(&[(zone, "zone-b"), ("kubernetes.io/arch", "amd64")])).await?;
+    let pure = stage.world.replica_with(Role::Process, &["--system-labels=stored"]).await?;
+    cluster.wait_restored("pure", &stored).await?;
+    pure.stop().await
+}
+
+/// What cannot be read stays, with its reason on it; what comes after it is worked off.
+async fn poison_is_set_aside_and_said(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    let uid = "55555555-5555-4555-8555-555555555555";
+    let mut poison = transaction("poisoned", "7", uid, Some(&[("rack", "r7")]));
+    let broken = BTreeMap::from([
+        ("type".to_owned(), "deleted".to_owned()),
+        ("snapshot.json".to_owned(), "{not json".to_owned()),
+    ]);
+    poison.data = Some(broken);
+    cluster.post(TRANSACTIONS, &poison).await?;
+    cluster.post(TRANSACTIONS, &transaction("poisoned", "8", uid, Some(&[("rack", "r8")]))).await?;
+    cluster.wait_stored("poisoned", &labels(&[("rack", "r8")])).await?;
+    let left = cluster.wait_queued("poisoned", 1).await?;
+    let reason = left[0]
+        .metadata
+        .labels
+        .as_ref()
+        .and_then(|labels| labels.get("labels.windlass.dev/quarantined"));
+    ensure!(reason.is_some(), "not marked: {:?}", left[0].metadata);
+    let list = json(stage, &["list"]).await?;
+    let is_told = list.as_array().is_some_and(|all| {
+        all.iter().any(|entry| entry["node"] == "poisoned" && entry["quarantined"] == 1)
+    });
+    ensure!(is_told, "{list}");
+    Ok(())
+}
+
+/// Watcher and processor in one process, as somebody with the rights of both.
+async fn run_does_both(stage: &mut Stage) -> Result<()> {
+    stage.run(0, 0).await?;
+    let cluster = stage.cluster();
+    let both = stage.world.replica(Role::Both).await?;
+    cluster.remember("one-process", &gold()).await?;
+    cluster.add("one-process", &BTreeMap::new()).await?;
+    cluster.wait_restored("one-process", &gold()).await?;
+    both.stop().await
+}
+
+async fn uninstall_waits_for_watchers_and_takes_the_marks_off(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.remember("released", &gold()).await?;
+    cluster.add("released", &BTreeMap::new()).await?;
+    cluster.wait_restored("released", &gold()).await?;
+    cluster.wait_settled("released").await?;
+    let refused = stage.world.command(&["uninstall"]).await?;
+    ensure!(refused.status.code() == Some(1) && words(&refused).contains("watcher"), "{refused:?}");
+    stage.run(0, 0).await?;
+    let removed = stage.world.command(&["uninstall", "--purge"]).await?;
+    ensure!(removed.status.success(), "{removed:?}");
+    ensure!(cluster.marker("released").await?.is_none(), "the mark is still there");
+    ensure!(cluster.labels("released").await? == gold(), "labels were taken off too");
+    ensure!(cluster.record("released").await?.is_none(), "the record was not purged");
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! What the cases share: one cluster per lane, and the replicas that run on it.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use e2e::labels::{Cluster, Replica, Role, World, WorldOptions};
+use e2e::scene::Scene;
+use e2e::store::Lane;
+use futures::future::LocalBoxFuture;
+use tokio::runtime::Runtime;
+
+/// One named test.
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) play: for<'s> fn(&'s mut Stage) -> LocalBoxFuture<'s, Result<()>>,
+}
+
+/// Lists functions as cases under their own names.
+macro_rules! cases {
+    ($($case:ident),+ $(,)?) => {
+        pub(crate) fn cases() -> Vec<$crate::stage::Case> {
+            vec![$($crate::stage::Case {
+                name: stringify!($case),
+                play: |stage| Box::pin($case(stage)),
+            }),+]
+        }
+    };
+}
+pub(crate) use cases;
+
+/// The stage of the lane that is being played, if any.
+pub(crate) struct Theatre {
+    stage: Option<(Lane, Stage)>,
+    runtime: Runtime,
+}
+
+/// A cluster, and the replicas of the current case.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    pub(crate) watchers: Vec<Replica>,
+    pub(crate) processors: Vec<Replica>,
+}
+
+// === impl Theatre ===
+
+impl Theatre {
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        Self { stage: None, runtime }
+    }
+
+    /// Plays a case; `Some` says why it could not be played. After a failure the next case gets a
+    /// new cluster, since this one may be in any state.
+    pub(crate) fn play(&mut self, lane: Lane, case: Case) -> Result<Option<String>> {
+        let mut stage = match self.stage.take() {
+            Some((of, stage)) if of == lane => stage,
+            other => {
+                // Two API servers at once would be slow on a small machine.
+                drop(other);
+                match Scene::open("labels", &World::needs(lane))? {
+                    Ok(scene) => self.runtime.block_on(Stage::set(Arc::new(scene), lane))?,
+                    Err(reason) => return Ok(Some(reason)),
+                }
+            }
+        };
+        let outcome = self.runtime.block_on(stage.perform(case));
+        if outcome.is_err() {
+            stage.world.scene.on_failure();
+        } else {
+            self.stage = Some((lane, stage));
+        }
+        outcome.map(|()| None)
+    }
+}
+
+// === impl Stage ===
+
+impl Stage {
+    async fn set(scene: Arc<Scene>, lane: Lane) -> Result<Self> {
+        let world = World::start(scene, lane, &WorldOptions::default()).await?;
+        Ok(Self { world, watchers: Vec::new(), processors: Vec::new() })
+    }
+
+    async fn perform(&mut self, case: Case) -> Result<()> {
+        (case.play)(self).await?;
+        for replica in self.watchers.iter_mut().chain(&mut self.processors) {
+            replica.ensure_alive()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cluster(&self) -> Cluster {
+        self.world.cluster.clone()
+    }
+
+    /// Starts or stops replicas until this many of each run.
+    pub(crate) async fn run(&mut self, watchers: usize, processors: usize) -> Result<()> {
+        adjust(&mut self.world, Role::Watch, &mut self.watchers, watchers).await?;
+        adjust(&mut self.world, Role::Process, &mut self.processors, processors).await
+    }
+
+    /// One of each, as most cases want it.
+    pub(crate) async fn run_both(&mut self) -> Result<Cluster> {
+        self.run(1, 1).await?;
+        Ok(self.cluster())
+    }
+
+    /// What happens is queued and nothing is worked off.
+    pub(crate) async fn run_watcher(&mut self) -> Result<Cluster> {
+        self.run(1, 0).await?;
+        Ok(self.cluster())
+    }
+
+    /// What is queued by hand is worked off, and nothing else is queued.
+    pub(crate) async fn run_processor(&mut self) -> Result<Cluster> {
+        self.run(0, 1).await?;
+        Ok(self.cluster())
+    }
+
+    /// A copy of the store's data, taken while nothing runs; replicas are stopped.
+    pub(crate) async fn back_up(&mut self) -> Result<PathBuf> {
+        let backup = self.world.scene.folder("backup")?.join("data");
+        self.pause_cluster().await?;
+        copy(self.world.store.data_dir(), &backup)?;
+        self.resume_cluster().await?;
+        Ok(backup)
+    }
+
+    /// The store as it was; replicas are stopped.
+    pub(crate) async fn put_back(&mut self, backup: &PathBuf) -> Result<()> {
+        self.pause_cluster().await?;
+        let data = self.world.store.data_dir().clone();
+        std::fs::remove_dir_all(&data).context("remove the store's data")?;
+        copy(backup, &data)?;
+        self.resume_cluster().await
+    }
+
+    async fn pause_cluster(&mut self) -> Result<()> {
+        self.run(0, 0).await?;
+        self.world.server.kill()?;
+        self.world.store.stop().await
+    }
+
+    async fn resume_cluster(&mut self) -> Result<()> {
+        self.world.store.restart().await?;
+        self.world.server.restart().await
+    }
+}
+
+fn copy(from: &PathBuf, to: &PathBuf) -> Result<()> {
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().context("run cp")?;
+    ensure!(status.success(), "cp: {status}");
+    Ok(())
+}
+
+async fn adjust(
+    world: &mut World,
+    role: Role,
+    replicas: &mut Vec<Replica>,
+    count: usize,
+) -> Result<()> {
+    while replicas.len() > count {
+        replicas.pop().context("more run than wanted")?.stop().await?;
+    }
+    while replicas.len() < count {
+        replicas.push(world.replica(role).await?);
+    }
+    Ok(())
+}
