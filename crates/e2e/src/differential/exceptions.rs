@@ -34,6 +34,15 @@ pub const ETCD_36: &[Exception] = &[
         },
     },
     Exception {
+        reason: "of a lease and a key that are both missing, 3.7 misses the lease in a transaction",
+        covers: |step, left, right| {
+            let message = |answer: &Value| answer["error"]["message"].clone();
+            matches!(step, Step::Txn(_))
+                && message(left) == "etcdserver: requested lease not found"
+                && message(right) == "etcdserver: key not found"
+        },
+    },
+    Exception {
         reason: "3.7 tells anyone whether auth is enabled",
         covers: |step, left, right| {
             matches!(step, Step::Auth(AuthStep::Status))
