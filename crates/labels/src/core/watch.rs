@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`engine`] | everything below, put together |
 //! | [`index`] | what an event means against what is remembered |
-//! | [`post`] | what is told |
+//! | [`post`], [`delivery`] | what is told, and what becomes of it on its way |
 //! | [`order`] | when it is told, and up to where everything is |
 //! | [`rank`] | who of several watchers goes first |
 //! | [`resume`] | where to go on |
@@ -13,6 +13,7 @@
 //! | [`checkpoints`], [`sweep`] | what is kept of living nodes, and what becomes of it |
 
 pub mod checkpoints;
+pub mod delivery;
 pub mod engine;
 pub mod index;
 #[cfg(test)]

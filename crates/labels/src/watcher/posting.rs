@@ -8,12 +8,13 @@ use kubekit::backoff::Backoff;
 use super::{Context, tell};
 use crate::{
     core::{
-        checkpoint::Checkpoint,
-        keys::TYPE,
-        names::{NodeHash, TransactionName},
+        names::NodeHash,
         object::{Document, Uid},
         transaction::{Kind, Source, Transaction},
-        watch::post::{Content, Post},
+        watch::{
+            delivery::{Taken, is_certain, on_taken, testimony},
+            post::{Content, Post},
+        },
     },
     kubernetes::{self, Error},
     metrics::Posted,
@@ -23,13 +24,6 @@ use crate::{
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
 
-/// What a checkpoint has to say about an incarnation.
-enum Testimony {
-    Transaction(Box<Transaction>),
-    /// Somebody else told its end and removed it or wrote over it, or it cannot be read.
-    Nothing,
-}
-
 /// Ends when the server has it, or when there is nothing left to have.
 pub(super) async fn post(context: Arc<Context>, post: Post) -> Post {
     let transaction = match &post.content {
@@ -37,55 +31,36 @@ pub(super) async fn post(context: Arc<Context>, post: Post) -> Post {
         Content::Checkpoint { uid } => testify(&context, &post.node, uid).await,
     };
     if let Some(transaction) = transaction {
-        deliver(&context, *transaction).await;
+        deliver(&context, transaction).await;
     }
     post
 }
 
-/// Reads the labels from the checkpoint.
+/// Reads the labels from the checkpoint. One that cannot be read has nothing to tell, ever.
 async fn testify(context: &Context, node: &NodeHash, uid: &Uid) -> Option<Box<Transaction>> {
     let mut patience = Patience::new("reading a checkpoint", node);
     loop {
         match context.objects.checkpoints.get(&node.to_string()).await {
             Ok(document) => match testimony(document.as_ref(), node, uid) {
-                Testimony::Transaction(transaction) => return Some(transaction),
-                Testimony::Nothing => return None,
+                Ok(transaction) => return transaction.map(Box::new),
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(%node, error, "a lost node's labels are in a broken checkpoint");
+                    return None;
+                }
             },
             Err(error) => patience.on_failure(context, &error).await,
         }
     }
 }
 
-fn testimony(document: Option<&Document>, node: &NodeHash, uid: &Uid) -> Testimony {
-    let Some(document) = document else { return Testimony::Nothing };
-    let Checkpoint { snapshot, created } = match Checkpoint::decode(document) {
-        Ok(checkpoint) => checkpoint,
-        Err(error) => {
-            let error = &error as &dyn std::error::Error;
-            tracing::error!(%node, error, "the labels of a lost node are in a broken checkpoint");
-            return Testimony::Nothing;
-        }
-    };
-    if snapshot.uid.as_ref() != Some(uid) {
-        return Testimony::Nothing;
-    }
-    Testimony::Transaction(Box::new(Transaction {
-        name: TransactionName::new(node.clone(), snapshot.rv.clone()),
-        node: snapshot.node.clone(),
-        uid: Some(uid.clone()),
-        created: Some(created),
-        source: Some(Source::Checkpoint),
-        kind: Kind::Deleted(snapshot),
-    }))
-}
-
-async fn deliver(context: &Context, mut transaction: Transaction) {
+async fn deliver(context: &Context, mut transaction: Box<Transaction>) {
     let mut patience = Patience::new("posting", transaction.name.node());
     loop {
         let document = match transaction.encode() {
             Ok(document) => document,
             Err(error) => {
-                let Transaction { node, uid, .. } = &transaction;
+                let Transaction { node, uid, .. } = &*transaction;
                 tracing::error!(node, %error, "the labels of a deleted node are lost");
                 return tell::too_large(&context.events, node, uid.as_ref(), error);
             }
@@ -93,12 +68,13 @@ async fn deliver(context: &Context, mut transaction: Transaction) {
         match context.objects.transactions.create(&document).await {
             Ok(_) => return on_delivered(context, &transaction, Posted::Created),
             Err(error) if error.kind == kubernetes::Kind::AlreadyExists => {
-                match occupant(context, &transaction).await {
-                    Ok(Occupant::Ours) => {
-                        return on_delivered(context, &transaction, Posted::AlreadyExists);
-                    }
-                    Ok(Occupant::Arrival) => transaction = renamed(transaction),
-                    Ok(Occupant::Nobody) => {}
+                match look(context, &transaction).await {
+                    Ok(found) => match on_taken((*transaction).clone(), found.as_ref()) {
+                        Taken::Done => {
+                            return on_delivered(context, &transaction, Posted::AlreadyExists);
+                        }
+                        Taken::Again(again) => transaction = again,
+                    },
                     Err(error) => patience.on_failure(context, &error).await,
                 }
             }
@@ -110,38 +86,12 @@ async fn deliver(context: &Context, mut transaction: Transaction) {
     }
 }
 
-/// What bears the name of a transaction that is to be created.
-enum Occupant {
-    /// The same, by another watcher or by an earlier attempt of our own.
-    Ours,
-    /// The arrival of the incarnation whose end is to be told.
-    Arrival,
-    /// It has just been worked off.
-    Nobody,
-}
-
-/// An event that was seen is alone with its version. An end that was only inferred is named with the
-/// version at which the node was last seen, and its arrival may be named with the same.
-async fn occupant(context: &Context, transaction: &Transaction) -> Result<Occupant, Error> {
-    let is_certain = transaction.source == Some(Source::Watch) || transaction.kind == Kind::Added;
-    if is_certain {
-        return Ok(Occupant::Ours);
+/// What bears the name of a transaction, where that matters.
+async fn look(context: &Context, transaction: &Transaction) -> Result<Option<Document>, Error> {
+    if is_certain(transaction) {
+        return Ok(None);
     }
-    let found = context.objects.transactions.get(&transaction.name.to_string()).await?;
-    let kind = found.as_ref().map(|found| found.data.get(TYPE).map(String::as_str));
-    Ok(match kind {
-        None => Occupant::Nobody,
-        Some(Some("added")) => Occupant::Arrival,
-        Some(_) => Occupant::Ours,
-    })
-}
-
-/// The node's end is after it was last seen: the version that follows is at most the end's own, and
-/// below every one of a later incarnation.
-fn renamed(transaction: Transaction) -> Transaction {
-    let rv = transaction.name.rv().successor().unwrap_or_else(|| transaction.name.rv().clone());
-    let name = TransactionName::new(transaction.name.node().clone(), rv);
-    Transaction { name, ..transaction }
+    context.objects.transactions.get(&transaction.name.to_string()).await
 }
 
 fn on_delivered(context: &Context, transaction: &Transaction, posted: Posted) {
