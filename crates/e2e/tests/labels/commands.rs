@@ -49,7 +49,7 @@ async fn list_and_show_say_what_is_kept(stage: &mut Stage) -> Result<()> {
     let list = json(stage, &["list"]).await?;
     let entry = list.as_array().and_then(|all| all.iter().find(|entry| entry["node"] == "listed"));
     let entry = entry.with_context(|| format!("not listed: {list}"))?;
-    ensure!(entry["is_live"] == false && entry["labels"] == 2, "{entry}");
+    ensure!(entry["isLive"] == false && entry["labels"] == 2, "{entry}");
     let table = stage.world.command(&["list"]).await?;
     ensure!(String::from_utf8_lossy(&table.stdout).contains("listed"), "{table:?}");
     let show = json(stage, &["show", "listed"]).await?;

@@ -119,8 +119,8 @@ impl Engine {
         now: Instant,
     ) {
         let posts = relist::plan(&self.index, &listing, retention);
+        self.resume.on_relisted();
         if reason == Reason::WentBack {
-            self.resume.on_went_back();
             self.checkpoints.on_went_back(&listing.position);
         }
         let nodes: Vec<_> = listing.nodes.iter().map(|node| NodeHash::of(&node.name)).collect();

@@ -85,8 +85,8 @@ pub struct Resume {
 struct Kept {
     position: ResourceVersion,
     since: Instant,
-    /// It may speak of a history that is no more.
-    is_doubted: bool,
+    /// Nobody can go on from it: its history is forgotten, or is no more.
+    is_useless: bool,
 }
 
 /// What to do about the kept position.
@@ -125,14 +125,15 @@ impl Resume {
     pub fn on_seen(&mut self, position: Option<ResourceVersion>, now: Instant) {
         let is_known = self.kept.as_ref().map(|kept| &kept.position) == position.as_ref();
         if !is_known {
-            self.kept = position.map(|position| Kept { position, since: now, is_doubted: false });
+            self.kept = position.map(|position| Kept { position, since: now, is_useless: false });
         }
     }
 
-    /// The server's history went back: what is kept does not wait until it is stale.
-    pub fn on_went_back(&mut self) {
+    /// Events could not be replayed from what is kept. It is replaced without waiting until it is
+    /// stale: whoever starts before that would not see what happens from now on.
+    pub fn on_relisted(&mut self) {
         if let Some(kept) = &mut self.kept {
-            kept.is_doubted = true;
+            kept.is_useless = true;
         }
     }
 
@@ -157,9 +158,9 @@ impl Resume {
 
     fn plan(&self, watermark: &ResourceVersion, rank: Rank, now: Instant) -> Step {
         let write = Step::Write { position: watermark.clone() };
-        let Some(Kept { position: kept, since, is_doubted }) = &self.kept else { return write };
+        let Some(Kept { position: kept, since, is_useless }) = &self.kept else { return write };
         let age = now.duration_since(*since);
-        let is_stale = *is_doubted || age >= STALE_AFTER;
+        let is_stale = *is_useless || age >= STALE_AFTER;
         match watermark.cmp(kept) {
             Ordering::Greater if is_stale => write,
             Ordering::Greater if rank == Rank::FIRST && age >= WRITE_EVERY => write,
@@ -254,11 +255,22 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_can_go_on_from_is_replaced_at_once() {
+        let start = tokio::time::Instant::now().into_std();
+        for rank in [Rank::FIRST, Rank::THIRD] {
+            let mut resume = Resume::default();
+            resume.on_seen(Some(rv("50")), start);
+            resume.on_relisted();
+            assert_eq!(resume.step(&rv("80"), rank, start), write("80"));
+        }
+    }
+
+    #[test]
     fn after_history_went_back_the_kept_position_is_doubted_at_once() {
         let start = tokio::time::Instant::now().into_std();
         let mut resume = Resume::default();
         resume.on_seen(Some(rv("900")), start);
-        resume.on_went_back();
+        resume.on_relisted();
         assert_eq!(resume.step(&rv("80"), Rank::FIRST, start), verify("900", "80"));
         resume.on_seen(Some(rv("80")), start);
         assert_eq!(resume.last_step(&rv("80")), Step::Nothing);
