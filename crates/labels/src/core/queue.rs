@@ -3,7 +3,7 @@
 //! transaction's content, and knows no time or chance but what it is given.
 //!
 //! ```text
-//!            on_seen, want_settle                pick
+//!              on_seen, on_wish                  pick
 //!   (none) ───────────────────────▶ ready ─────────────────▶ busy
 //!                                     ▲  ▲                     │ release
 //!                          due in pick│  └──── more to do ─────┤
@@ -28,6 +28,7 @@ use self::node::{NodeQueue, Stage};
 use super::{
     names::{NodeHash, TransactionName},
     object::{Document, Uid},
+    settle::Cause,
 };
 
 /// Content kept beside the names. More is fetched when its turn comes: a storm of large nodes must
@@ -85,8 +86,14 @@ pub struct Entry {
 pub struct Batch {
     /// In the order of the resource versions in their names.
     pub entries: Vec<Entry>,
-    /// The node's name, where someone asked to settle it.
-    pub settle: Option<String>,
+    pub wish: Option<Wish>,
+}
+
+/// Someone asks to settle a node, whether anything is queued for it or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    pub node: String,
+    pub cause: Cause,
 }
 
 /// How a worker's turn with a node ended.
@@ -186,9 +193,11 @@ impl Queue {
         }
     }
 
-    /// The node is to be settled even if nothing is queued for it.
-    pub fn want_settle(&mut self, hash: NodeHash, node: String) {
-        self.nodes.entry(hash.clone()).or_default().settle = Some(node);
+    /// The node is to be settled even if nothing is queued for it. The first wish counts until it is
+    /// fulfilled.
+    pub fn on_wish(&mut self, wish: Wish) {
+        let hash = NodeHash::of(&wish.node);
+        self.nodes.entry(hash.clone()).or_default().wish.get_or_insert(wish);
         self.update(&hash);
     }
 
@@ -208,10 +217,10 @@ impl Queue {
         self.nodes.get(hash).map_or_else(Batch::default, NodeQueue::batch)
     }
 
-    /// The settling of a batch without transactions is done.
+    /// A wish is fulfilled.
     pub fn on_settled(&mut self, hash: &NodeHash) {
         if let Some(node) = self.nodes.get_mut(hash) {
-            node.settle = None;
+            node.wish = None;
         }
         self.update(hash);
     }
@@ -291,7 +300,7 @@ impl Queue {
             _ => {}
         }
         let is_droppable = node.stage == Stage::Idle && node.transactions.is_empty();
-        if is_droppable && node.settle.is_none() {
+        if is_droppable && node.wish.is_none() {
             self.nodes.remove(hash);
         }
     }
@@ -312,6 +321,6 @@ impl Queue {
 
 impl Batch {
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.settle.is_none()
+        self.entries.is_empty() && self.wish.is_none()
     }
 }

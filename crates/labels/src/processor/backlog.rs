@@ -6,7 +6,8 @@ use tokio::{sync::Notify, time::Instant};
 use crate::core::{
     names::{NodeHash, TransactionName},
     object::Uid,
-    queue::{Batch, Census, Queue, Seen, TurnEnd},
+    queue::{Batch, Census, Queue, Seen, TurnEnd, Wish},
+    settle::Cause,
 };
 
 /// One queue for many tasks. A mutex and not a task of its own: every step is short, none waits,
@@ -76,8 +77,8 @@ impl Backlog {
         self.has_more.notify_waiters();
     }
 
-    pub(crate) fn want_settle(&self, node: &str) {
-        self.queue.lock().want_settle(NodeHash::of(node), node.to_owned());
+    pub(crate) fn on_wish(&self, node: &str, cause: Cause) {
+        self.queue.lock().on_wish(Wish { node: node.to_owned(), cause });
         self.has_more.notify_waiters();
     }
 

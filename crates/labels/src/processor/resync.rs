@@ -9,7 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Context;
 use crate::{
-    core::resync::{Abandoned, Plan, Resync, World},
+    core::{
+        resync::{Abandoned, Plan, Resync, World},
+        settle::Cause,
+    },
     kubernetes::{Error, Guard, Kind},
 };
 
@@ -91,7 +94,7 @@ impl Resyncing {
         if let Some(ratio) = ratio(*restored, *known) {
             self.context.metrics.set_nodes_restored_ratio(ratio);
         }
-        settle.iter().for_each(|node| self.context.backlog.want_settle(node));
+        settle.iter().for_each(|node| self.context.backlog.on_wish(node, Cause::Resync));
         for record in collect {
             tracing::info!(node = record.name, "removing a record past its retention");
             let records = &self.context.objects.records;

@@ -94,7 +94,7 @@ impl<'t> Round<'t> {
         if self.hand.is_node_stale {
             self.hand.reading = read_node(self.hand.context, self.hand.node).await?;
         }
-        let cause = if batch.settle.is_some() { Cause::Resync } else { Cause::Queue };
+        let cause = batch.wish.as_ref().map_or(Cause::Queue, |wish| wish.cause);
         let decision = settle(&self.hand.reading, cause, policy, clock());
         if decision.commands.is_empty() {
             return Ok(());

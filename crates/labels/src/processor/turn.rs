@@ -18,6 +18,7 @@ use crate::{
         command::{Event, EventReason},
         names::NodeHash,
         queue::{Batch, TurnEnd},
+        settle::Cause,
     },
     kubernetes::Error,
     metrics::Locked,
@@ -71,8 +72,8 @@ impl<'c> Turn<'c> {
 
     /// The node's name, which only the content of a transaction tells.
     async fn name(&self, batch: &Batch) -> Result<Option<String>, Error> {
-        if batch.settle.is_some() {
-            return Ok(batch.settle.clone());
+        if let Some(wish) = &batch.wish {
+            return Ok(Some(wish.node.clone()));
         }
         for entry in &batch.entries {
             if let Some(Ok(transaction)) = read(self.context, entry).await? {
@@ -112,8 +113,10 @@ impl<'c> Turn<'c> {
         self.context.metrics.on_lock(Locked::Acquired);
         let end = self.work_off(node, Some(&mut lock)).await;
         if let Err(error) = lock.release().await {
-            // It lapses by itself; others wait a little longer.
-            tracing::debug!(node, error = &error as &dyn std::error::Error, "cannot unlock");
+            // It lapses, but its Lease stays. A later turn finds it lapsed and gives it back, even
+            // if nothing else is left to do.
+            tracing::debug!(node, error = &error as &dyn error::Error, "cannot unlock");
+            self.context.backlog.on_wish(node, Cause::Queue);
         }
         end
     }
@@ -147,7 +150,7 @@ impl<'c> Turn<'c> {
     ) -> Result<(), Failure> {
         let mut round = Round::begin(self.context, node, cover).await?;
         round.work_off(batch).await?;
-        if batch.settle.is_some() {
+        if batch.wish.is_some() {
             self.context.backlog.on_settled(&self.hash);
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use kubekit::backoff::Backoff;
 
-use super::{Batch, Census, Entry, Seen};
+use super::{Batch, Census, Entry, Seen, Wish};
 use crate::core::{
     names::TransactionName,
     object::{Document, Uid},
@@ -26,8 +26,7 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub(super) struct NodeQueue {
     /// By the resource version in the name: the order in which they are worked off.
     pub(super) transactions: BTreeMap<ResourceVersion, Waiting>,
-    /// The node's name, if someone asked to settle it.
-    pub(super) settle: Option<String>,
+    pub(super) wish: Option<Wish>,
     pub(super) stage: Stage,
     pub(super) backoff: Backoff,
 }
@@ -61,7 +60,7 @@ impl Default for NodeQueue {
     fn default() -> Self {
         Self {
             transactions: BTreeMap::new(),
-            settle: None,
+            wish: None,
             stage: Stage::Idle,
             backoff: Backoff::new(BACKOFF_FIRST, BACKOFF_MAX),
         }
@@ -82,7 +81,7 @@ impl NodeQueue {
     }
 
     pub(super) fn has_work(&self) -> bool {
-        self.settle.is_some() || self.pending().next().is_some()
+        self.wish.is_some() || self.pending().next().is_some()
     }
 
     pub(super) fn batch(&self) -> Batch {
@@ -91,7 +90,7 @@ impl NodeQueue {
             uid: waiting.uid.clone(),
             document: waiting.document.clone(),
         };
-        Batch { entries: self.pending().map(entry).collect(), settle: self.settle.clone() }
+        Batch { entries: self.pending().map(entry).collect(), wish: self.wish.clone() }
     }
 
     pub(super) fn count(&self, census: Census) -> Census {

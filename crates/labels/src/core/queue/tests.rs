@@ -216,9 +216,10 @@ fn a_list_is_all_there_is() {
 fn a_node_can_be_settled_without_transactions() {
     let mut scene = Scene::with(&[]);
     let a = NodeHash::of("a");
-    scene.queue.want_settle(a.clone(), "a".to_owned());
+    let wish = Wish { node: "a".to_owned(), cause: Cause::Resync };
+    scene.queue.on_wish(wish.clone());
     assert_eq!(scene.pick(0), Some(a.clone()));
-    assert_eq!(scene.queue.batch(&a).settle.as_deref(), Some("a"));
+    assert_eq!(scene.queue.batch(&a).wish, Some(wish));
 
     scene.queue.on_settled(&a);
     scene.release(&a, TurnEnd::Done, 0);

@@ -10,6 +10,9 @@ use crate::processor::{hand::Cover, round::Round};
 
 const HOLDER: &str = "this";
 
+/// A lapsed lock is waited for in turns of half a second at least.
+const TURNS_MAX: usize = 25;
+
 /// One turn with everything that is queued.
 async fn check(server: &Server, end: TurnEnd, expected: Expect) {
     let scene = Scene::new(server, HOLDER);
@@ -291,6 +294,23 @@ async fn lock_refused_asks_for_nothing_else() {
     )
     .await;
     drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reg08_a_lock_that_could_not_be_released_is_not_left_behind() {
+    let server = world(None, &[deleted("u1", "10", None, "tier=gold")]);
+    server.fail("DELETE lock a", Fault::Refuse(json!({"code": 503})));
+    let scene = Scene::new(&server, HOLDER);
+    scene.list();
+    assert_eq!(scene.turn().await, TurnEnd::Done);
+    assert!(server.get("lock a").is_some());
+    for _ in 0..TURNS_MAX {
+        if scene.turn().await == TurnEnd::Done {
+            break;
+        }
+    }
+    assert_eq!(server.get("lock a"), None);
+    assert!(scene.context.backlog.batch(&NodeHash::of(NODE)).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
