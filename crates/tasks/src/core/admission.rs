@@ -1,0 +1,149 @@
+//! Whether a node has room for a task now. Keeps the account of what is reserved; measures nothing.
+
+mod ledger;
+
+use super::amounts::{Amounts, Resource};
+
+pub use ledger::Ledger;
+
+/// Left to the machine itself, or 5 % of it if that is more.
+pub const MEMORY_RESERVE_BYTES_MIN: u64 = 512 << 20;
+/// Left free in the data directory, or 5 % of it if that is more.
+pub const DISK_RESERVE_BYTES_MIN: u64 = 2 << 30;
+/// `full avg10` of memory pressure, in percent, from which on nothing new is started.
+pub const PRESSURE_MAX: f64 = 10.0;
+
+/// What the machine and the node's own cgroup have in total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Totals {
+    pub host: Amounts,
+    /// Not set where the node's own cgroup sets no limit.
+    pub cgroup_cpu_millis: Option<u64>,
+    pub cgroup_memory_bytes: Option<u64>,
+    pub cgroup_pids: Option<u64>,
+}
+
+/// How the machine is now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    pub memory_available_bytes: u64,
+    /// Not set where the kernel does not tell.
+    pub memory_pressure: Option<f64>,
+    pub disk_free_bytes: u64,
+    pub disk_total_bytes: u64,
+}
+
+/// Why a node takes nothing more, or not this.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum Refused {
+    #[error("too little {} is left", .0.as_str())]
+    Reserved(Resource),
+    #[error("the machine's memory is almost used up")]
+    MemoryAvailable,
+    #[error("tasks wait for memory {0} % of the time")]
+    Pressure(f64),
+    #[error("the data directory is almost full")]
+    DiskFree,
+}
+
+// === impl Totals ===
+
+impl Totals {
+    /// What tasks can have of it.
+    #[must_use]
+    pub fn capacity(&self) -> Amounts {
+        let least = |host: u64, cgroup: Option<u64>| cgroup.map_or(host, |limit| limit.min(host));
+        let memory = least(self.host.memory_bytes, self.cgroup_memory_bytes);
+        Amounts {
+            cpu_millis: least(self.host.cpu_millis, self.cgroup_cpu_millis),
+            memory_bytes: memory.saturating_sub(memory_reserve(memory)),
+            pids: least(self.host.pids, self.cgroup_pids),
+            disk_bytes: self.host.disk_bytes.saturating_sub(disk_reserve(self.host.disk_bytes)),
+        }
+    }
+}
+
+// === impl Machine ===
+
+impl Machine {
+    /// Whether the machine itself can bear one more task that asks for `demand`.
+    pub fn admit(&self, demand: &Amounts, capacity: &Amounts) -> Result<(), Refused> {
+        let left = self.memory_available_bytes.saturating_sub(demand.memory_bytes);
+        if left <= memory_reserve(capacity.memory_bytes) {
+            return Err(Refused::MemoryAvailable);
+        }
+        if let Some(pressure) = self.memory_pressure.filter(|pressure| *pressure >= PRESSURE_MAX) {
+            return Err(Refused::Pressure(pressure));
+        }
+        if self.disk_free_bytes < disk_reserve(self.disk_total_bytes) {
+            return Err(Refused::DiskFree);
+        }
+        Ok(())
+    }
+}
+
+fn memory_reserve(total: u64) -> u64 {
+    MEMORY_RESERVE_BYTES_MIN.max(total / 20)
+}
+
+fn disk_reserve(total: u64) -> u64 {
+    DISK_RESERVE_BYTES_MIN.max(total / 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn machine() -> Machine {
+        Machine {
+            memory_available_bytes: 4 * GIB,
+            memory_pressure: Some(0.5),
+            disk_free_bytes: 3 * GIB,
+            disk_total_bytes: 40 * GIB,
+        }
+    }
+
+    fn admit(machine: Machine, memory_bytes: u64) -> Result<(), Refused> {
+        let demand = Amounts { memory_bytes, ..Amounts::default() };
+        machine.admit(&demand, &Amounts { memory_bytes: 4 * GIB, ..Amounts::default() })
+    }
+
+    #[test]
+    fn capacity_leaves_the_machine_its_share() {
+        let host = Amounts { cpu_millis: 8000, memory_bytes: 4 * GIB, pids: 9, disk_bytes: GIB };
+        let unlimited =
+            Totals { host, cgroup_cpu_millis: None, cgroup_memory_bytes: None, cgroup_pids: None };
+        let capacity = unlimited.capacity();
+        assert_eq!(capacity.memory_bytes, 4 * GIB - MEMORY_RESERVE_BYTES_MIN);
+        assert_eq!((capacity.cpu_millis, capacity.disk_bytes), (8000, 0));
+
+        let limited = Totals {
+            cgroup_memory_bytes: Some(GIB),
+            cgroup_cpu_millis: Some(1500),
+            cgroup_pids: Some(100),
+            ..unlimited
+        };
+        let capacity = limited.capacity();
+        assert_eq!(capacity.memory_bytes, GIB - MEMORY_RESERVE_BYTES_MIN);
+        assert_eq!((capacity.cpu_millis, capacity.pids), (1500, 9));
+
+        let large = Totals { host: Amounts { memory_bytes: 100 * GIB, ..host }, ..unlimited };
+        assert_eq!(large.capacity().memory_bytes, 95 * GIB);
+    }
+
+    #[test]
+    fn each_sign_of_a_full_machine_refuses() {
+        assert_eq!(admit(machine(), GIB), Ok(()));
+        let left = 4 * GIB - MEMORY_RESERVE_BYTES_MIN;
+        assert_eq!(admit(machine(), left), Err(Refused::MemoryAvailable));
+        assert_eq!(admit(machine(), left - 1), Ok(()));
+        let pressed = Machine { memory_pressure: Some(10.0), ..machine() };
+        assert_eq!(admit(pressed, 1), Err(Refused::Pressure(10.0)));
+        let untold = Machine { memory_pressure: None, ..machine() };
+        assert_eq!(admit(untold, 1), Ok(()));
+        let full = Machine { disk_free_bytes: 2 * GIB - 1, ..machine() };
+        assert_eq!(admit(full, 1), Err(Refused::DiskFree));
+    }
+}

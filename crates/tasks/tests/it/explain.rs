@@ -1,0 +1,68 @@
+//! What a person is told who asks why a task does not run.
+
+use expect_test::{Expect, expect};
+use tasks::core::amounts::Amounts;
+use tasks::core::cache::Summary;
+use tasks::core::explain::explain;
+use tasks::core::node::Node;
+use tasks::wire;
+
+use crate::scene::{Scene, node, spec};
+
+fn check(spec: wire::TaskSpec, nodes: &[Node], expected: &Expect) {
+    let mut scene = Scene::new();
+    let task = Summary::new(&scene.submit(spec)).expect("a valid spec");
+    scene.pass(3);
+    let nodes: Vec<&Node> = nodes.iter().collect();
+    let explanation = explain(&task, &nodes, scene.now);
+    let mut told: String = explanation
+        .nodes
+        .iter()
+        .map(|opinion| {
+            let obstacles: Vec<String> =
+                opinion.obstacles.iter().map(ToString::to_string).collect();
+            let (rank, age) = (opinion.rank, opinion.free_age.as_secs());
+            format!("{}: rank {rank:?}, told {age} s ago, {obstacles:?}\n", opinion.name)
+        })
+        .collect();
+    told += &format!("unsatisfiable: {}\n", explanation.is_unsatisfiable);
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn every_node_says_why_not() {
+    let full = Node { reserved: Amounts { cpu_millis: 950, ..Amounts::default() }, ..node(2) };
+    let leaving = Node { is_draining: true, ..node(3) };
+    check(
+        spec(),
+        &[node(1), full, leaving],
+        &expect![[r#"
+        node1: rank Some(0), told 3 s ago, []
+        node2: rank Some(1), told 3 s ago, ["the node has 50 of cpu free, the task needs 100"]
+        node3: rank None, told 3 s ago, ["the node is draining"]
+        unsatisfiable: false
+    "#]],
+    );
+}
+
+#[test]
+fn a_task_that_no_node_could_ever_run_is_unsatisfiable() {
+    let resources = wire::Resources { cpu_millis: Some(1001), ..Default::default() };
+    let large = wire::TaskSpec { resources: Some(resources), ..spec() };
+    check(
+        large,
+        &[node(1), node(2)],
+        &expect![[r#"
+        node1: rank None, told 3 s ago, ["the node has 1000 of cpu, the task needs 1001"]
+        node2: rank None, told 3 s ago, ["the node has 1000 of cpu, the task needs 1001"]
+        unsatisfiable: true
+    "#]],
+    );
+    check(
+        spec(),
+        &[],
+        &expect![[r#"
+        unsatisfiable: true
+    "#]],
+    );
+}

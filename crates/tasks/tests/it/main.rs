@@ -1,0 +1,12 @@
+//! The core from outside: every transition on a store with etcd's semantics, what must hold of it,
+//! and the regressions.
+
+mod cache;
+mod chance;
+mod explain;
+mod fsck;
+mod races;
+mod regressions;
+mod scene;
+mod store;
+mod transitions;
