@@ -1,14 +1,14 @@
-//! The API server as this service knows it: ConfigMaps as [`Document`]s, nodes as their metadata,
+//! The API server as this service knows it: ConfigMaps as documents of the core, nodes as their metadata,
 //! and refusals told apart by what to do about them. Never decides and never repeats a request.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`error`] | what an answer means |
-//! | [`store`] | the ConfigMaps of one namespace |
-//! | [`leases`] | locks, as what is left behind of them |
-//! | [`nodes`] | nodes: read, listed, watched, patched |
-//! | [`listing`], [`changes`] | all objects at one moment, and what happens to them after it |
-//! | [`convert`] | objects as `k8s-openapi` has them, and as the core has them |
+//! | `error` | what an answer means |
+//! | `store` | the ConfigMaps of one namespace |
+//! | `leases` | locks, as what is left behind of them |
+//! | `nodes` | nodes: read, listed, watched, patched |
+//! | `listing`, `changes` | all objects at one moment, and what happens to them after it |
+//! | `convert` | objects as `k8s-openapi` has them, and as the core has them |
 
 mod changes;
 mod convert;
