@@ -4,7 +4,7 @@
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Api, Client,
-    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, WatchParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions, WatchParams},
 };
 use serde_json::Value;
 
@@ -14,7 +14,10 @@ use super::{
     convert::{config_map, document, header},
     listing::Pages,
 };
-use crate::core::object::{Document, Uid};
+use crate::core::{
+    object::{Document, Uid},
+    rv::ResourceVersion,
+};
 
 /// What is asked for and never created.
 const PROBE: &str = "probe";
@@ -116,6 +119,16 @@ impl Store {
             pages.add(page.items.into_iter().map(|item| header(item.metadata)), page.metadata);
         }
         Ok(pages.into_listing())
+    }
+
+    /// Whether a watch can go on from `rv`. From one in the server's future, as after its storage was
+    /// restored from a backup, it would wait in silence.
+    pub async fn reaches(&self, rv: &str) -> Result<bool, Error> {
+        let (about, params) = (self.about(""), ListParams::default().limit(1));
+        let page = answer(Verb::List, &about, self.api.list_metadata(&params)).await?;
+        let server = page.metadata.resource_version.unwrap_or_default();
+        let server = server.parse::<ResourceVersion>();
+        Ok(server.is_ok_and(|server| rv.parse().is_ok_and(|rv: ResourceVersion| rv <= server)))
     }
 
     /// All changes after `rv`, with the objects.

@@ -67,8 +67,10 @@ impl Feed {
 
     async fn follow(&mut self) -> Result<Infallible, Interruption> {
         let position = match self.position.clone() {
-            Some(position) => position,
-            None => self.list().await?,
+            Some(position) if self.context.objects.transactions.reaches(&position).await? => {
+                position
+            }
+            _ => self.list().await?,
         };
         let mut changes = self.context.objects.transactions.watch(&position).await?;
         self.context.status.on_watching();

@@ -96,8 +96,8 @@ impl HeaderFeed {
 
     async fn follow(&mut self) -> Result<Infallible, Interruption> {
         let position = match self.position.clone() {
-            Some(position) => position,
-            None => self.list().await?,
+            Some(position) if self.store.reaches(&position).await? => position,
+            _ => self.list().await?,
         };
         let mut changes = self.store.watch_headers(&position).await?;
         self.began = Instant::now();

@@ -1,6 +1,9 @@
 //! One watcher without its surroundings: it is told what was read, seen, written and what time it is,
 //! and says what to post, what to save and where to go on.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeSet, VecDeque},
     time::{Duration, Instant},
@@ -121,6 +124,8 @@ impl Engine {
         let posts = relist::plan(&self.index, &listing, retention);
         self.resume.on_relisted();
         if reason == Reason::WentBack {
+            // The versions in the names will be given out again.
+            self.seen = Recent::new(NAMES_SEEN_MAX);
             self.checkpoints.on_went_back(&listing.position);
         }
         let nodes: Vec<_> = listing.nodes.iter().map(|node| NodeHash::of(&node.name)).collect();

@@ -1,0 +1,154 @@
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::core::watch::{
+    index::EventKind,
+    notation::{node, rv, saved, show, uid},
+};
+
+const DELAY: Duration = Duration::from_secs(5);
+
+/// A lone watcher at a time of its own.
+struct Watcher {
+    engine: Engine,
+    now: Instant,
+}
+
+impl Watcher {
+    fn new() -> Self {
+        let now = tokio::time::Instant::now().into_std();
+        Self { engine: Engine::new("w".to_owned(), DELAY, now), now }
+    }
+
+    fn read(&mut self, kind: EventKind, line: &str) {
+        self.engine.on_event(NodeEvent { kind, node: node(line) }, self.now);
+    }
+
+    fn relist(&mut self, position: &str, alive: &[&str], reason: Reason) {
+        let listing = Listing {
+            position: rv(position),
+            nodes: alive.iter().map(|line| node(line)).collect(),
+            checkpoints: Vec::new(),
+            records: [].into(),
+            queued: BTreeSet::new(),
+        };
+        let retention = Retention { period: SignedDuration::ZERO, now: Timestamp::UNIX_EPOCH };
+        self.engine.on_relisted(listing, reason, retention, self.now);
+    }
+
+    fn sweep(&mut self, position: &str, alive: &[&str]) {
+        let nodes = alive.iter().map(|line| node(line)).collect();
+        let roll = Roll { position: rv(position), nodes, stored: BTreeSet::new() };
+        self.engine.on_swept(roll, self.now);
+    }
+
+    /// Posts what is due and tells it: `a.5 added …` or `seen: …`.
+    fn post_all(&mut self) -> Vec<String> {
+        let mut told = Vec::new();
+        while let Some(turn) = self.engine.take_post(self.now) {
+            match turn {
+                Turn::Post(post) => {
+                    self.engine.on_posted(&post);
+                    told.push(show(&post));
+                }
+                Turn::Seen(post) => told.push(format!("seen: {}", show(&post))),
+            }
+        }
+        told
+    }
+
+    fn wait(&mut self, time: Duration) {
+        self.now += time;
+    }
+}
+
+fn transaction(node: &str, version: &str) -> TransactionName {
+    TransactionName::new(NodeHash::of(node), rv(version))
+}
+
+#[test]
+fn what_another_watcher_posted_is_not_posted_again() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_transaction(transaction("a", "5"));
+    watcher.read(EventKind::Added, "a u1 5");
+    watcher.read(EventKind::Deleted, "a u1 6");
+    assert_eq!(watcher.post_all(), ["seen: a.5 added u1 (watch)", "a.6 deleted u1 (watch)"]);
+    assert_eq!(watcher.engine.watermark(), Some(&rv("6")));
+}
+
+#[test]
+fn a_name_of_a_history_that_is_no_more_proves_nothing() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_transaction(transaction("a", "90"));
+    watcher.relist("80", &[], Reason::WentBack);
+    watcher.read(EventKind::Added, "a u2 90");
+    assert_eq!(watcher.post_all(), ["a.90 added u2 (watch)"]);
+}
+
+#[test]
+fn labels_are_saved_once_the_nodes_posts_are_out() {
+    let mut watcher = Watcher::new();
+    watcher.read(EventKind::Added, "a u1 5 x=1");
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+    watcher.post_all();
+    watcher.wait(DELAY);
+    let save = Upkeep::Save { live: node("a u1 5 x=1"), over: None };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
+    watcher.read(EventKind::Modified, "a u1 6 x=2");
+    watcher.engine.on_saved(saved("a u1 5 x=1"), watcher.now);
+    watcher.wait(DELAY);
+    let save = Upkeep::Save { live: node("a u1 6 x=2"), over: Some(saved("a u1 5 x=1")) };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save), "changed while being saved");
+}
+
+#[test]
+fn an_end_that_only_a_checkpoint_knows_is_told_before_it_is_written_over() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.read(EventKind::Modified, "a u2 9 x=2");
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+    assert_eq!(watcher.post_all(), ["deleted u1 (checkpoint)"]);
+    watcher.wait(DELAY);
+    let save = Upkeep::Save { live: node("a u2 9 x=2"), over: Some(saved("a u1 5 x=1")) };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
+}
+
+#[test]
+fn a_living_node_whose_checkpoint_was_removed_gets_a_new_one() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.read(EventKind::Modified, "a u1 5 x=1");
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+    watcher.engine.on_checkpoint_removed(&NodeHash::of("a"), watcher.now);
+    watcher.wait(DELAY);
+    let save = Upkeep::Save { live: node("a u1 5 x=1"), over: None };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
+}
+
+#[test]
+fn a_sweep_tells_before_it_removes_and_saves_who_has_no_checkpoint() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.sweep("9", &["b u2 6"]);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+    assert_eq!(watcher.post_all(), ["deleted u1 (checkpoint)"]);
+    let remove = Upkeep::Remove(saved("a u1 5 x=1"));
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(remove));
+    watcher.wait(DELAY);
+    let save = Upkeep::Save { live: node("b u2 6"), over: None };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
+}
+
+#[test]
+fn a_checkpoint_that_was_taken_over_meanwhile_is_not_removed() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.sweep("9", &["b u2 6"]);
+    watcher.engine.on_checkpoint(saved("a u3 10 x=2"));
+    watcher.post_all();
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+    assert!(watcher.engine.index.is_gone(&uid("u1")));
+}
