@@ -38,6 +38,9 @@ const ACCOUNTS: [&str; 2] = ["windlass-labels-watcher", "windlass-labels-process
 /// A kubelet that may log in, to see what it may not do.
 pub const KUBELET_NODE: &str = "kubelet-1";
 
+/// History goes early, as it does in a cluster after some minutes.
+const COMPACTION: &str = "--etcd-compaction-interval=10s";
+
 /// An administrator with every right RBAC can give, who is none of the service's administrators.
 pub const OUTSIDER: &str = "outsider";
 
@@ -77,6 +80,7 @@ impl World {
         let accounts = identities.clone().map(|identity| identity.user);
         let audit = Audit::new(&scene)?;
         let mut flags = audit.flags();
+        flags.push(COMPACTION.to_owned());
         flags.extend(options.apiserver_flags.clone());
         let options = ApiserverOptions {
             flags,
