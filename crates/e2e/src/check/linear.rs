@@ -8,17 +8,18 @@
 //! - a call that changes nothing is placed as soon as its answer fits, since moving it forward
 //!   cannot disturb another call;
 //! - a call without an answer that would change nothing need not be placed at all;
-//! - a call without an answer cannot take a revision that an answered write claims.
+//! - a write can be placed only where it makes the events that the store tells of that revision. So
+//!   of many calls that a crash left without an answer, those that happened are known, and when.
 
 use std::collections::HashSet;
 use std::fmt;
 
-use super::history::{Answer, Operation, Outcome};
+use super::history::{Operation, Truth};
 use super::model::{State, Step};
 
 /// How many placements are tried before the search gives up. Correct histories need about one per
-/// write; more means many unanswered calls at once.
-const PLACEMENTS_MAX: usize = 5_000_000;
+/// write; each keeps a copy of the state, so that many more would not fit into memory.
+const PLACEMENTS_MAX: usize = 100_000;
 
 /// Why no order was found.
 #[derive(Debug)]
@@ -31,20 +32,19 @@ pub enum Violation {
 
 /// # Errors
 ///
-/// If no order explains the history, or the search had to be cut off.
-pub fn check(history: &[Operation]) -> Result<(), Violation> {
-    Search::new(history).run()
+/// If no order explains the history and all events of the store, or the search had to be cut off.
+pub fn check(history: &[Operation], truth: &Truth) -> Result<(), Violation> {
+    Search::new(history, truth).run()
 }
 
-struct Search {
+struct Search<'a> {
+    truth: &'a Truth,
     /// By the time of the call.
     operations: Vec<Operation>,
     is_placed: Vec<bool>,
     state: State,
     /// Answered calls not yet placed.
     left: usize,
-    /// Revisions made by answered writes.
-    claimed: HashSet<i64>,
     visited: HashSet<(Vec<bool>, State)>,
     stack: Vec<Frame>,
     longest: Longest,
@@ -66,22 +66,14 @@ struct Longest {
 
 // === impl Search ===
 
-impl Search {
-    fn new(history: &[Operation]) -> Self {
+impl<'a> Search<'a> {
+    fn new(history: &[Operation], truth: &'a Truth) -> Self {
         let mut operations = history.to_vec();
         operations.sort_by_key(|operation| operation.called);
-        let answered = operations.iter().filter_map(|operation| operation.outcome.response());
-        let is_write = |answer: &Answer| match answer {
-            Answer::Put | Answer::Swapped => true,
-            Answer::Delete { deleted } => *deleted > 0,
-            Answer::Range(_) | Answer::NotSwapped(_) => false,
-        };
+        let is_answered = |operation: &&Operation| operation.outcome.response().is_some();
         Self {
-            left: answered.clone().count(),
-            claimed: answered
-                .filter(|response| is_write(&response.answer))
-                .map(|response| response.revision)
-                .collect(),
+            truth,
+            left: operations.iter().filter(is_answered).count(),
             is_placed: vec![false; operations.len()],
             operations,
             state: State::default(),
@@ -95,7 +87,7 @@ impl Search {
         let before = self.state.clone();
         self.descend(Vec::new(), before);
         for _ in 0..PLACEMENTS_MAX {
-            if self.left == 0 {
+            if self.left == 0 && self.state.revision() >= self.truth.last() {
                 return Ok(());
             }
             let Some(frame) = self.stack.last_mut() else {
@@ -168,17 +160,16 @@ impl Search {
         })
     }
 
-    /// Calls that would change the state and whose answer, if seen, fits.
+    /// Calls that would change the state as the store tells, and whose answer, if seen, fits.
     fn choices(&self) -> Vec<usize> {
-        let is_claimed = self.claimed.contains(&(self.state.revision() + 1));
+        let told = self.truth.at(self.state.revision() + 1);
         let is_choice = |index: &usize| {
             let operation = &self.operations[*index];
             let step = self.state.apply(&operation.request);
+            let seen = operation.outcome.response();
             step.after.is_some()
-                && match &operation.outcome {
-                    Outcome::Answered { response, .. } => step.response == *response,
-                    Outcome::Unknown => !is_claimed,
-                }
+                && step.events == told
+                && seen.is_none_or(|seen| step.response == *seen)
         };
         self.candidates().filter(is_choice).collect()
     }

@@ -163,7 +163,8 @@ async fn check_linear(scene: &Scene, lane: Lane) -> Result<()> {
         history.extend(ended.context("a client panicked")??);
     }
     let unknown = history.iter().filter(|each| each.outcome.response().is_none()).count();
-    linear::check(&history)?;
+    let truth = load::read_truth(&store.client()?).await?;
+    linear::check(&history, &truth)?;
     let calls = history.len();
     say(&format!("{}: {calls} calls, {unknown} without answer, in one order", scene.name()));
     Ok(())
