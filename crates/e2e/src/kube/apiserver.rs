@@ -90,9 +90,11 @@ impl Apiserver {
         };
         let mut process = Process::start(&program)?;
         let certificate = files.certificates.join("apiserver.crt");
+        // Written after the certificate, which is there before it is whole.
+        let key = files.certificates.join("apiserver.key");
         wait_for("kube-apiserver's certificate", READY_WAIT, async || {
             process.ensure_alive()?;
-            Ok(level(certificate.is_file(), || "no certificate yet".to_owned()))
+            Ok(level(key.is_file(), || "no key to the certificate yet".to_owned()))
         })
         .await?;
         let kubectl = |user: &str, token: &str| {
