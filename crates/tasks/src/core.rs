@@ -5,9 +5,10 @@
 //! [`transition`] (how it changes, one transaction each); [`fsck`] (what must hold of it); [`cache`]
 //! (what a node knows of it); [`rank`], [`steal`], [`admission`], [`starvation`], [`explain`] (who
 //! takes a task); [`lease`], [`sweep`], [`drain`], [`gc`], [`retry`] (what happens when nodes come,
-//! go and fail).
+//! go and fail); [`agent`] (a node as a whole: what it is told in, what it does out).
 
 pub mod admission;
+pub mod agent;
 pub mod amounts;
 pub mod cache;
 pub mod drain;

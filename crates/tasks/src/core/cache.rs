@@ -91,7 +91,7 @@ impl Cache {
         self.nodes.get(&id).map(|(node, _)| node)
     }
 
-    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> + Clone {
         self.nodes.values().map(|(node, _)| node)
     }
 

@@ -78,10 +78,9 @@ pub struct Fence(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptNumber(pub u32);
 
-/// Makes write ids from one random seed: the shell draws it once, and everything after it can be
-/// repeated.
+/// Makes ids from one random seed: the shell draws it once, and everything after it can be repeated.
 #[derive(Clone, Debug)]
-pub struct WriteIds {
+pub struct Ids {
     seed: Uuid,
     made: u64,
 }
@@ -128,18 +127,27 @@ impl fmt::Display for Revision {
     }
 }
 
-// === impl WriteIds ===
+// === impl Ids ===
 
-impl WriteIds {
+impl Ids {
     #[must_use]
     pub fn new(seed: Uuid) -> Self {
         Self { seed, made: 0 }
     }
 
     #[must_use]
-    pub fn fresh(&mut self) -> WriteId {
+    pub fn write(&mut self) -> WriteId {
+        WriteId(self.fresh())
+    }
+
+    #[must_use]
+    pub fn node(&mut self) -> NodeId {
+        NodeId(self.fresh())
+    }
+
+    fn fresh(&mut self) -> Uuid {
         self.made += 1;
-        WriteId(Uuid::new_v5(&self.seed, &self.made.to_be_bytes()))
+        Uuid::new_v5(&self.seed, &self.made.to_be_bytes())
     }
 }
 
@@ -185,11 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn write_ids_differ_and_repeat_with_their_seed() {
-        let mut ids = WriteIds::new(Uuid::from_u128(1));
-        let mut again = WriteIds::new(Uuid::from_u128(1));
-        let first = ids.fresh();
-        assert_eq!(first, again.fresh());
-        assert_ne!(first, ids.fresh());
+    fn ids_differ_and_repeat_with_their_seed() {
+        let mut ids = Ids::new(Uuid::from_u128(1));
+        let mut again = Ids::new(Uuid::from_u128(1));
+        let first = ids.write();
+        assert_eq!(first, again.write());
+        assert_ne!(first, ids.write());
     }
 }

@@ -1,6 +1,7 @@
 //! The core from outside: every transition on a store with etcd's semantics, what must hold of it,
 //! and the regressions.
 
+mod agent;
 mod cache;
 mod chance;
 mod explain;
@@ -8,5 +9,7 @@ mod fsck;
 mod races;
 mod regressions;
 mod scene;
+mod sim;
+mod stealing;
 mod store;
 mod transitions;

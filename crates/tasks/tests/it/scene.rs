@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tasks::core::amounts::Amounts;
-use tasks::core::id::{HostId, NodeId, TaskId, WriteIds};
+use tasks::core::id::{HostId, Ids, NodeId, TaskId};
 use tasks::core::keys::Key;
 use tasks::core::node::{Node, Permissions};
 use tasks::core::record::{Record, SCHEMA, Usage};
@@ -25,7 +25,7 @@ pub(crate) const TTL_S: i64 = 10;
 pub(crate) struct Scene {
     pub(crate) store: Store,
     pub(crate) now: Timestamp,
-    write_ids: WriteIds,
+    ids: Ids,
 }
 
 // === impl Scene ===
@@ -33,11 +33,11 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new() -> Self {
         let now = Timestamp::from_second(1_700_000_000).expect("a moment");
-        Self { store: Store::default(), now, write_ids: WriteIds::new(Uuid::from_u128(1)) }
+        Self { store: Store::default(), now, ids: Ids::new(Uuid::from_u128(1)) }
     }
 
     pub(crate) fn stamp(&mut self) -> Stamp {
-        Stamp { now: self.now, write_id: self.write_ids.fresh() }
+        Stamp { now: self.now, write_id: self.ids.write() }
     }
 
     pub(crate) fn pass(&mut self, seconds: u64) {

@@ -89,6 +89,10 @@ impl Store {
         }
     }
 
+    pub(crate) fn has_lease(&self, lease: LeaseId) -> bool {
+        self.keyspace.leases().get(Lease(lease.0)).is_some()
+    }
+
     pub(crate) fn list(&self, range: KeyRange) -> Vec<KeyValue> {
         let request = RangeRequest {
             key: range.start.into(),

@@ -1,0 +1,175 @@
+//! Which tasks to take now.
+
+use std::cmp::Reverse;
+
+use super::Agent;
+use super::writes::{Purpose, WantedFor};
+use crate::core::cache::{Phase, Summary};
+use crate::core::id::{NodeId, TaskId};
+use crate::core::rank::{Candidate, rank};
+use crate::core::record::Record;
+use crate::core::starvation::{Waiting, starving};
+use crate::core::steal::{Approach, claims_at_once};
+use crate::core::time::{Boottime, Now, until};
+use crate::core::transition::{Batch, Claimant, Plan, Stamp, claim};
+
+/// How much of the queue is looked at for work. Beyond it, there is enough before.
+const LOOK_AT_MAX: usize = 1024;
+
+/// A queued task that this node could run, if it had room.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    waiting: Waiting,
+    /// When this node's turn comes.
+    ready_at: Boottime,
+    priority: i32,
+}
+
+// === impl Agent ===
+
+impl Agent {
+    pub(super) fn claim(&mut self, now: Now) {
+        let Some(claimant) = self.held_claimant(now).cloned() else { return };
+        if self.drain.is_some() {
+            return;
+        }
+        self.note_claimable(now);
+        let offers = self.offers(claimant.node);
+        self.ledger.keep_for(starving(now.boot, offers.iter().map(|offer| offer.waiting)));
+        for tasks in self.choose(now, &offers) {
+            self.take(now, &claimant, &tasks);
+        }
+    }
+
+    /// Remembers since when each task could have been taken.
+    fn note_claimable(&mut self, now: Now) {
+        let mut next = None;
+        for summary in self.cache.queue().take(LOOK_AT_MAX) {
+            let Phase::Queued { not_before } = summary.phase else { continue };
+            if not_before <= now.wall {
+                self.claimable.entry(summary.id).or_insert(now.boot);
+            } else {
+                let at = now.boot + until(now.wall, not_before);
+                next = Some(next.unwrap_or(at).min(at));
+            }
+        }
+        if let Some(at) = next {
+            self.wake_by(at);
+        }
+    }
+
+    /// What could be taken here, in the order of the queue.
+    fn offers(&self, me: NodeId) -> Vec<Offer> {
+        let free = |summary: &&Summary| {
+            !self.attempts.contains_key(&summary.id) && !self.writes.is_claiming(summary.id)
+        };
+        let queue = self.cache.queue().take(LOOK_AT_MAX).filter(free);
+        queue.filter_map(|summary| self.offer(me, summary)).collect()
+    }
+
+    fn offer(&self, me: NodeId, summary: &Summary) -> Option<Offer> {
+        let since = *self.claimable.get(&summary.id)?;
+        let candidate = |node| Candidate::new(node, &summary.requirements, &summary.failed_hosts);
+        let candidates = self.cache.nodes().filter_map(candidate);
+        let rank = rank(summary.id, me, candidates)?;
+        let approach = Approach { rank, load: self.ledger.load(), step: self.meter.step() };
+        let waiting =
+            Waiting { task: summary.id, demand: summary.requirements.demand, since, rank };
+        let ready_at = since + approach.delay(summary.id, me);
+        Some(Offer { waiting, ready_at, priority: summary.priority })
+    }
+
+    /// The tasks to claim now, by request: bundled if there is plenty, else each alone. Those that
+    /// this node is nearest to come first, so that nodes with room choose different ones.
+    fn choose(&mut self, now: Now, offers: &[Offer]) -> Vec<Vec<TaskId>> {
+        let (mut ready, later): (Vec<&Offer>, Vec<&Offer>) =
+            offers.iter().partition(|offer| offer.ready_at <= now.boot);
+        if let Some(at) = later.iter().map(|offer| offer.ready_at).min() {
+            self.wake_by(at);
+        }
+        ready.sort_by_key(|offer| (Reverse(offer.priority), offer.waiting.rank));
+        let fits = self.fitting(offers.iter()).len();
+        let chosen = self.fitting(ready.into_iter());
+        match claims_at_once(fits, offers.len()) {
+            0 => Vec::new(),
+            1 => chosen.into_iter().map(|id| vec![id]).collect(),
+            bundle => vec![chosen.into_iter().take(bundle).collect()],
+        }
+    }
+
+    /// Those of the offers that there is room for, one after the other.
+    fn fitting<'a>(&self, offers: impl Iterator<Item = &'a Offer>) -> Vec<TaskId> {
+        let mut ledger = self.ledger.clone();
+        let capacity = ledger.capacity();
+        let is_borne = |offer: &Offer| {
+            let machine = self.machine.as_ref();
+            machine.is_none_or(|machine| machine.admit(&offer.waiting.demand, &capacity).is_ok())
+        };
+        let mut fits = |offer: &&Offer| {
+            let Waiting { task, demand, .. } = offer.waiting;
+            is_borne(offer) && ledger.reserve(task, demand).is_ok()
+        };
+        offers.filter(|offer| fits(offer)).map(|offer| offer.waiting.task).collect()
+    }
+
+    fn take(&mut self, now: Now, claimant: &Claimant, tasks: &[TaskId]) {
+        let mut plans = Vec::new();
+        for id in tasks {
+            let Some(summary) = self.cache.task(*id) else { continue };
+            // Before anything is sent, so that what is under way counts.
+            if self.ledger.reserve(*id, summary.requirements.demand).is_err() {
+                continue;
+            }
+            match self.cache.record(*id) {
+                Some(record) => plans.extend(self.plan_claim(now, claimant, &record)),
+                None => self.read(*id, WantedFor::Claim),
+            }
+        }
+        self.send_claims(now, plans, claimant);
+    }
+
+    fn plan_claim(&mut self, now: Now, claimant: &Claimant, record: &Record) -> Option<Plan> {
+        let stamp = Stamp { now: now.wall, write_id: self.ids.write() };
+        let plan = claim(record, claimant, stamp).ok();
+        if plan.is_none() {
+            self.ledger.release(record.id());
+        }
+        plan
+    }
+
+    fn send_claims(&mut self, now: Now, plans: Vec<Plan>, claimant: &Claimant) {
+        if plans.is_empty() {
+            return;
+        }
+        self.asked.extend(plans.iter().map(|plan| (plan.id, now.boot)));
+        let batch = Batch::of_claims(plans, claimant);
+        self.send(batch.txn.clone(), Purpose::Claim { batch });
+    }
+
+    pub(super) fn on_read_for_claim(&mut self, now: Now, id: TaskId, record: Option<Record>) {
+        let claimant = self.held_claimant(now).cloned().filter(|_| self.drain.is_none());
+        let (Some(claimant), Some(record)) = (claimant, record) else {
+            return self.ledger.release(id);
+        };
+        let plan = self.plan_claim(now, &claimant, &record);
+        self.send_claims(now, plan.into_iter().collect(), &claimant);
+    }
+
+    /// Nothing was started for them, so nothing of the node is used.
+    pub(super) fn drop_claims(&mut self) {
+        for id in self.writes.drop_claims() {
+            self.ledger.release(id);
+        }
+        self.asked.clear();
+    }
+
+    /// From asking to seeing the answer in the watch is how long others take to see it too.
+    pub(super) fn measure_step(&mut self, now: Now, id: TaskId) {
+        let Some(asked) = self.asked.remove(&id) else { return };
+        let me = self.node_id();
+        let summary = self.cache.task(id);
+        if summary.is_some_and(|summary| me.is_some_and(|me| summary.is_running_on(me))) {
+            self.meter.record(now.boot.since(asked));
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! One agent alone with a store: what it does, told as a story.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use expect_test::expect;
+use jiff::Timestamp;
+use tasks::core::agent::{Agent, Command, Event, Leftovers, Profile, Report, Timing};
+use tasks::core::id::{AttemptNumber, Revision, TaskId};
+use tasks::core::keys::{Key, KeyRange};
+use tasks::core::record::{Record, Usage};
+use tasks::core::time::{Boottime, Now, later};
+use tasks::core::transition::{Ending, Finished};
+use tasks::core::txn::{LeaseId, Op};
+use uuid::Uuid;
+
+use crate::scene::{self, Scene, exited, flagged, spec};
+
+/// An agent whose commands are carried out at once and written down.
+struct Story {
+    scene: Scene,
+    agent: Agent,
+    at: Duration,
+    lease: i64,
+    seen: Revision,
+    is_cut: bool,
+    told: String,
+}
+
+// === impl Story ===
+
+impl Story {
+    fn new(scene: Scene, leftovers: Leftovers) -> Self {
+        let profile = Profile {
+            node: scene::node(1),
+            timing: Timing::default(),
+            seed: Uuid::from_u128(7),
+            kept_record_bytes_max: 1 << 20,
+        };
+        let agent = Agent::new(profile, leftovers);
+        let (at, seen) = (Duration::ZERO, scene.store.revision());
+        let told = String::new();
+        let mut story = Self { scene, agent, at, lease: 100, seen, is_cut: false, told };
+        let store = &story.scene.store;
+        let nodes = Event::NodesListed(store.list(KeyRange::NODES), store.revision());
+        let tasks = Event::TasksListed(store.list(KeyRange::TASKS), store.revision());
+        story.tell_all([nodes, tasks]);
+        story
+    }
+
+    fn wall(&self) -> Timestamp {
+        later(self.scene.now, self.at)
+    }
+
+    /// Tells the agent, carries out what it says, and tells it what came of that.
+    fn tell(&mut self, event: Event) {
+        self.tell_all([event]);
+    }
+
+    fn tell_all(&mut self, events: impl IntoIterator<Item = Event>) {
+        let mut events: VecDeque<Event> = events.into_iter().collect();
+        while let Some(event) = events.pop_front() {
+            let now = Now { boot: Boottime(self.at), wall: self.wall() };
+            for command in self.agent.on(now, event) {
+                events.extend(self.carry_out(command));
+            }
+            events.extend(self.news());
+        }
+    }
+
+    /// What both watches show.
+    fn news(&mut self) -> Option<Event> {
+        let ranges = [KeyRange::NODES, KeyRange::TASKS];
+        let store = &self.scene.store;
+        let events: Vec<_> =
+            ranges.into_iter().flat_map(|range| store.events(range, self.seen)).collect();
+        if self.is_cut || events.is_empty() {
+            return None;
+        }
+        self.seen = store.revision();
+        Some(Event::Changed(events))
+    }
+
+    fn carry_out(&mut self, command: Command) -> Option<Event> {
+        match command {
+            Command::Send { token, txn } if !self.is_cut => {
+                let answer = self.scene.store.txn(&txn);
+                return Some(Event::Answered { token, answer });
+            }
+            Command::Register(node) if !self.is_cut => {
+                self.lease += 1;
+                let lease = LeaseId(self.lease);
+                self.say("registers");
+                self.scene.store.grant(lease, scene::TTL_S);
+                let put = Op::PutLeased(Key::Node(node.id), node.encode(), lease);
+                self.scene.store.meddle(vec![put]);
+                let (revision, sent) = (self.scene.store.revision(), Boottime(self.at));
+                return Some(Event::Registered { node: node.id, lease, revision, sent });
+            }
+            Command::KeepAlive(lease) if !self.is_cut => {
+                let remaining = Duration::from_secs(10);
+                return Some(Event::KeptAlive { lease, sent: Boottime(self.at), remaining });
+            }
+            Command::Send { token, .. } => return Some(Event::Unanswered { token }),
+            Command::Register(node) => return Some(Event::NotRegistered { node: node.id }),
+            Command::Revoke(lease) => {
+                self.say(&format!("revokes lease {}", lease.0));
+                if !self.is_cut {
+                    self.scene.store.revoke(lease);
+                }
+            }
+            Command::Start(start) => self.say(&format!("starts attempt {}", start.attempt)),
+            Command::Stop { attempt, grace, .. } => {
+                self.say(&format!("stops attempt {attempt} with {} s of grace", grace.as_secs()));
+            }
+            Command::Left => self.say("has left"),
+            Command::KeepAlive(_) | Command::SetDeadline(_) => {}
+        }
+        None
+    }
+
+    fn say(&mut self, what: &str) {
+        self.told += &format!("{:>5} ms: {what}\n", self.at.as_millis());
+    }
+
+    /// Lets time pass in small steps.
+    fn pass(&mut self, time: Duration) {
+        let until = self.at + time;
+        while self.at < until {
+            self.at += Duration::from_millis(100);
+            self.tell(Event::Tick);
+        }
+    }
+
+    fn submit(&mut self, spec: tasks::wire::TaskSpec) -> TaskId {
+        let id = self.scene.submit(spec).id();
+        self.tell(Event::Tick);
+        id
+    }
+
+    fn report(&mut self, task: TaskId, number: u32, report: Report) {
+        self.tell(Event::Reported { task, attempt: AttemptNumber(number), report });
+    }
+
+    /// What became of the task, at the end of the story.
+    fn end(mut self, task: TaskId) -> String {
+        let record: Record = self.scene.store.record(task).expect("it is not forgotten");
+        self.scene.assert_in_sync();
+        let causes: Vec<_> = record.task.attempts.iter().map(|attempt| attempt.cause).collect();
+        self.say(&format!("{} after {causes:?}", record.task.status.as_str()));
+        self.told
+    }
+}
+
+fn ended(code: i32) -> Report {
+    Report::Ended(exited(code), Usage::default())
+}
+
+#[test]
+fn a_task_that_waited_before_any_node_came_is_run() {
+    let mut scene = Scene::new();
+    let task = scene.submit(spec()).id();
+    let mut story = Story::new(scene, Leftovers::default());
+    story.pass(Duration::from_millis(200));
+    story.report(task, 1, ended(0));
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+          200 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+#[test]
+fn a_canceled_task_is_stopped_and_says_when() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    let running = story.scene.store.record(task).expect("it was claimed");
+    let plan = story.scene.plan_cancel(&running);
+    story.scene.store.win(&plan);
+    story.pass(Duration::from_millis(100));
+    story.report(task, 1, Report::Stopped(Usage::default()));
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+          100 ms: stops attempt 1 with 10 s of grace
+          100 ms: canceled after [Some(Canceled)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+#[test]
+fn a_node_cut_off_kills_everything_and_comes_back_as_another() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(flagged());
+    story.is_cut = true;
+    story.pass(Duration::from_secs(7));
+    story.report(task, 1, Report::Stopped(Usage::default()));
+    story.pass(Duration::from_secs(4));
+    story.scene.store.revoke(LeaseId(101));
+    story.is_cut = false;
+    story.pass(Duration::from_secs(3));
+    story.report(task, 2, ended(0));
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+         6700 ms: stops attempt 1 with 0 s of grace
+         7000 ms: revokes lease 101
+        12000 ms: registers
+        12000 ms: starts attempt 2
+        14000 ms: complete after [Some(NodeLost), Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+/// The end was there before the deadline, the store was not. It is recorded once the store is back,
+/// though the node is another by then.
+#[test]
+fn a_result_survives_the_fence() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    story.is_cut = true;
+    story.pass(Duration::from_secs(2));
+    story.report(task, 1, ended(7));
+    story.pass(Duration::from_secs(6));
+    story.is_cut = false;
+    story.pass(Duration::from_secs(2));
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+         8800 ms: registers
+        10000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+#[test]
+fn a_new_daemon_publishes_what_it_finds_before_it_gives_up_the_old_lease() {
+    let mut scene = Scene::new();
+    let before = scene.register(2);
+    let queued = scene.submit(spec());
+    let running = scene.claim(&queued, &before);
+    let found: Finished = scene.end(&running, exited(0));
+    let leftovers = Leftovers { ended: vec![(queued.id(), found)], lease: Some(LeaseId(2)) };
+    let story = Story::new(scene, leftovers);
+    expect![[r#"
+            0 ms: revokes lease 2
+            0 ms: registers
+            0 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(queued.id()));
+}
+
+#[test]
+fn a_draining_node_takes_nothing_and_leaves_when_it_is_empty() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let first = story.submit(flagged());
+    story.tell(Event::Drain);
+    let second = story.submit(spec());
+    story.pass(Duration::from_secs(2));
+    story.report(first, 1, ended(0));
+    story.pass(Duration::from_secs(1));
+    let second = story.scene.store.record(second).expect("it waits").task.status;
+    assert_eq!(second.as_str(), "queued");
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+         2000 ms: revokes lease 101
+         2000 ms: has left
+         3000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(first));
+}
+
+#[test]
+fn what_does_not_end_is_stopped_after_ten_minutes_of_draining() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    story.tell(Event::Drain);
+    story.pass(Duration::from_secs(601));
+    story.report(task, 1, Report::Stopped(Usage::default()));
+    story.pass(Duration::from_secs(1));
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+        600000 ms: stops attempt 1 with 10 s of grace
+        601000 ms: revokes lease 101
+        601000 ms: has left
+        602000 ms: failed after [Some(Drained)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+#[test]
+fn what_never_started_is_tried_again_after_a_while() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    let never = Ending::NeverStarted { message: "no rootfs".to_owned() };
+    story.report(task, 1, Report::Ended(never, Usage::default()));
+    story.pass(Duration::from_secs(2));
+    story.report(task, 2, ended(0));
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+         1000 ms: starts attempt 2
+         2000 ms: complete after [Some(StartFailed), Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+#[test]
+fn a_task_that_runs_here_and_is_not_known_here_is_said_not_to_have_started() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    story.report(task, 1, ended(0));
+    // Somebody writes a claim in this node's name.
+    let node = story.agent.node_id().expect("it is registered");
+    let record = story.scene.store.record(task).expect("it is not forgotten");
+    let queued = story.scene.submit(spec());
+    let mut claimant = story.scene.register(9);
+    claimant.node = node;
+    let key = story.scene.store.get(Key::Node(node)).expect("it is registered");
+    claimant.registered = Revision(key.create_revision());
+    story.scene.pass(1);
+    let forged = story.scene.claim(&queued, &claimant);
+    story.pass(Duration::from_secs(33));
+    assert_eq!(
+        story.scene.store.record(forged.id()).expect("kept").task.counters.start_failures,
+        1
+    );
+    expect![[r#"
+            0 ms: registers
+            0 ms: starts attempt 1
+        31000 ms: starts attempt 2
+        33000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(record.id()));
+}

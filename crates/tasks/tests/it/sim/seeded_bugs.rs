@@ -1,0 +1,38 @@
+//! The simulation finds the mistakes it is made to find.
+
+use super::{Fault, Plot, World};
+
+/// Within so many lives each mistake must show.
+const LIVES_MAX: u64 = 200;
+
+#[track_caller]
+fn check_found(fault: Fault, hosts: usize) {
+    let live = |seed| {
+        let fault = Some(fault);
+        let plot = Plot { seed, hosts, tasks: 16, is_rough: true, crash_at: None, fault };
+        World::new(plot).live()
+    };
+    let found = (0..LIVES_MAX).any(|seed| live(seed).is_err());
+    assert!(found, "{fault:?} is not noticed in {LIVES_MAX} lives");
+}
+
+#[test]
+fn a_claim_without_its_fence_is_found() {
+    // With others around, they take the task before the late claim arrives.
+    check_found(Fault::ClaimWithoutFence, 1);
+}
+
+#[test]
+fn a_requeue_from_a_live_node_is_found() {
+    check_found(Fault::RequeueFromLiveNode, 4);
+}
+
+#[test]
+fn a_completion_by_a_stale_owner_is_found() {
+    check_found(Fault::CompletionByStaleOwner, 4);
+}
+
+#[test]
+fn a_resend_with_another_write_id_is_found() {
+    check_found(Fault::ResendWithNewWriteId, 4);
+}
