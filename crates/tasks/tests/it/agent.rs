@@ -120,7 +120,7 @@ impl Story {
     }
 
     fn say(&mut self, what: &str) {
-        self.told += &format!("{:>5} ms: {what}\n", self.at.as_millis());
+        self.told += &format!("after {} ms: {what}\n", self.at.as_millis());
     }
 
     /// Lets time pass in small steps.
@@ -164,9 +164,9 @@ fn a_task_that_waited_before_any_node_came_is_run() {
     story.pass(Duration::from_millis(200));
     story.report(task, 1, ended(0));
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-          200 ms: complete after [Some(Exited)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 200 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&story.end(task));
 }
@@ -181,10 +181,10 @@ fn a_canceled_task_is_stopped_and_says_when() {
     story.pass(Duration::from_millis(100));
     story.report(task, 1, Report::Stopped(Usage::default()));
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-          100 ms: stops attempt 1 with 10 s of grace
-          100 ms: canceled after [Some(Canceled)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 100 ms: stops attempt 1 with 10 s of grace
+        after 100 ms: canceled after [Some(Canceled)]
     "#]]
     .assert_eq(&story.end(task));
 }
@@ -202,13 +202,13 @@ fn a_node_cut_off_kills_everything_and_comes_back_as_another() {
     story.pass(Duration::from_secs(3));
     story.report(task, 2, ended(0));
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-         6700 ms: stops attempt 1 with 0 s of grace
-         7000 ms: revokes lease 101
-        12000 ms: registers
-        12000 ms: starts attempt 2
-        14000 ms: complete after [Some(NodeLost), Some(Exited)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 6700 ms: stops attempt 1 with 0 s of grace
+        after 7000 ms: revokes lease 101
+        after 12000 ms: registers
+        after 12000 ms: starts attempt 2
+        after 14000 ms: complete after [Some(NodeLost), Some(Exited)]
     "#]]
     .assert_eq(&story.end(task));
 }
@@ -226,10 +226,10 @@ fn a_result_survives_the_fence() {
     story.is_cut = false;
     story.pass(Duration::from_secs(2));
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-         8800 ms: registers
-        10000 ms: complete after [Some(Exited)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 8800 ms: registers
+        after 10000 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&story.end(task));
 }
@@ -244,9 +244,9 @@ fn a_new_daemon_publishes_what_it_finds_before_it_gives_up_the_old_lease() {
     let leftovers = Leftovers { ended: vec![(queued.id(), found)], lease: Some(LeaseId(2)) };
     let story = Story::new(scene, leftovers);
     expect![[r#"
-            0 ms: revokes lease 2
-            0 ms: registers
-            0 ms: complete after [Some(Exited)]
+        after 0 ms: revokes lease 2
+        after 0 ms: registers
+        after 0 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&story.end(queued.id()));
 }
@@ -263,11 +263,11 @@ fn a_draining_node_takes_nothing_and_leaves_when_it_is_empty() {
     let second = story.scene.store.record(second).expect("it waits").task.status;
     assert_eq!(second.as_str(), "queued");
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-         2000 ms: revokes lease 101
-         2000 ms: has left
-         3000 ms: complete after [Some(Exited)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 2000 ms: revokes lease 101
+        after 2000 ms: has left
+        after 3000 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&story.end(first));
 }
@@ -281,12 +281,12 @@ fn what_does_not_end_is_stopped_after_ten_minutes_of_draining() {
     story.report(task, 1, Report::Stopped(Usage::default()));
     story.pass(Duration::from_secs(1));
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-        600000 ms: stops attempt 1 with 10 s of grace
-        601000 ms: revokes lease 101
-        601000 ms: has left
-        602000 ms: failed after [Some(Drained)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 600000 ms: stops attempt 1 with 10 s of grace
+        after 601000 ms: revokes lease 101
+        after 601000 ms: has left
+        after 602000 ms: failed after [Some(Drained)]
     "#]]
     .assert_eq(&story.end(task));
 }
@@ -300,10 +300,10 @@ fn what_never_started_is_tried_again_after_a_while() {
     story.pass(Duration::from_secs(2));
     story.report(task, 2, ended(0));
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-         1000 ms: starts attempt 2
-         2000 ms: complete after [Some(StartFailed), Some(Exited)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 1000 ms: starts attempt 2
+        after 2000 ms: complete after [Some(StartFailed), Some(Exited)]
     "#]]
     .assert_eq(&story.end(task));
 }
@@ -329,10 +329,10 @@ fn a_task_that_runs_here_and_is_not_known_here_is_said_not_to_have_started() {
         1
     );
     expect![[r#"
-            0 ms: registers
-            0 ms: starts attempt 1
-        31000 ms: starts attempt 2
-        33000 ms: complete after [Some(Exited)]
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 31000 ms: starts attempt 2
+        after 33000 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&story.end(record.id()));
 }
