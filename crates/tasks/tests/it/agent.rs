@@ -336,3 +336,20 @@ fn a_task_that_runs_here_and_is_not_known_here_is_said_not_to_have_started() {
     "#]]
     .assert_eq(&story.end(record.id()));
 }
+
+#[test]
+fn a_task_that_ended_a_day_ago_is_forgotten() {
+    let mut scene = Scene::new();
+    let [old, young] = [(); 2].map(|()| {
+        let ended = scene.submit(spec());
+        let plan = scene.plan_cancel(&ended);
+        scene.pass(3600);
+        scene.store.win(&plan).id()
+    });
+    scene.pass(24 * 3600 - 7000);
+    let mut story = Story::new(scene, Leftovers::default());
+    story.pass(Duration::from_secs(61));
+    assert_eq!(story.scene.store.record(old), None);
+    assert!(story.scene.store.record(young).is_some());
+    story.scene.assert_in_sync();
+}
