@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 use crate::seed::{data, transaction};
-use crate::stage::{Stage, cases};
+use crate::stage::{Stage, cases, gold};
 
 /// How long a marker may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,10 +28,6 @@ cases! {
     poison_is_set_aside_and_said,
     run_does_both,
     uninstall_waits_for_watchers_and_takes_the_marks_off,
-}
-
-fn gold() -> BTreeMap<String, String> {
-    labels(&[("team/tier", "gold"), ("rack", "r7")])
 }
 
 async fn json(stage: &Stage, arguments: &[&str]) -> Result<Value> {

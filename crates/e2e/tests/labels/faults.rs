@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use rustix::process::Signal;
 
-use crate::stage::{Stage, cases};
+use crate::stage::{Stage, cases, gold};
 
 /// Nodes of a small and of a large storm; the large one only at length.
 const STORM: usize = 150;
@@ -47,10 +47,6 @@ cases! {
     history_rolls_back,
     replicas_are_killed_at_random,
     storm,
-}
-
-fn gold() -> BTreeMap<String, String> {
-    labels(&[("team/tier", "gold"), ("rack", "r7")])
 }
 
 /// The API server still has the events: the last edit before the deletion is kept.

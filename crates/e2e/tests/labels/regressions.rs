@@ -11,7 +11,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::seed::{data, hold_lock, transaction, without_version};
-use crate::stage::{Stage, cases};
+use crate::stage::{Stage, cases, gold};
 
 /// What slow steps may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -27,10 +27,6 @@ cases! {
     reg08_no_locks_left_behind,
     reg09_true_zone_survives_return,
     reg10_flat_only_snapshots_are_decoded,
-}
-
-fn gold() -> BTreeMap<String, String> {
-    labels(&[("team/tier", "gold"), ("rack", "r7")])
 }
 
 /// The ConfigMap that was created first has the smaller version of its own, and is the later word.

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::stage::{Stage, cases};
+use crate::stage::{Stage, cases, gold};
 
 /// A lock is taken over after this long without a sign of life.
 const LOCK_DURATION: Duration = Duration::from_secs(10);
@@ -45,10 +45,6 @@ cases! {
     killed_replica_mid_transaction_is_replaced,
     stalled_replica_late_write_is_refused,
     executed_twice_same_result,
-}
-
-fn gold() -> BTreeMap<String, String> {
-    labels(&[("team/tier", "gold"), ("rack", "r7")])
 }
 
 async fn transaction_name_is_sha256_dot_rv(stage: &mut Stage) -> Result<()> {

@@ -1,11 +1,12 @@
 //! What the cases share: one cluster per lane, and the replicas that run on it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use e2e::labels::{Cluster, Replica, Role, World, WorldOptions};
+use e2e::labels::{Cluster, Replica, Role, World, WorldOptions, labels};
 use e2e::scene::Scene;
 use e2e::store::Lane;
 use futures::future::LocalBoxFuture;
@@ -42,6 +43,11 @@ pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) watchers: Vec<Replica>,
     pub(crate) processors: Vec<Replica>,
+}
+
+/// What a node of most cases carries.
+pub(crate) fn gold() -> BTreeMap<String, String> {
+    labels(&[("team/tier", "gold"), ("rack", "r7")])
 }
 
 // === impl Theatre ===
