@@ -13,6 +13,7 @@ use crate::core::{
     names::NodeHash,
     object::{LiveNode, Uid},
     rv::ResourceVersion,
+    settle::is_due,
     transaction::Source,
 };
 
@@ -51,9 +52,10 @@ pub fn plan(index: &Index, listing: &Listing, retention: Retention) -> Vec<Post>
         of_node.sort_by_key(|lost| lost.rv);
         of_node.into_iter().map(|lost| lost.post)
     });
+    let Retention { period, now } = retention;
     let waits = |node: &&LiveNode| {
         let ledger = listing.records.get(&node.name);
-        ledger.is_some_and(|ledger| is_unsettled(ledger, node, retention))
+        ledger.is_some_and(|ledger| is_due(ledger, node, period, now))
             && !listing.queued.contains(&node.uid)
     };
     let arrivals = listing.nodes.iter().filter(waits);
@@ -82,21 +84,6 @@ fn ends<'a>(index: &'a Index, listing: &'a Listing) -> BTreeMap<NodeHash, Vec<Lo
         }
     }
     ends
-}
-
-/// Whether settling the node would do something, as far as the bookkeeping tells. A record that does
-/// not say where it came from was written by hand: beside a node that lives it is left alone.
-fn is_unsettled(ledger: &Ledger, live: &LiveNode, retention: Retention) -> bool {
-    let Some(stored_rv) = ledger.stored_rv.as_ref().filter(|_| ledger.stored_uid.is_some()) else {
-        return false;
-    };
-    let given = ledger.restored.as_ref().filter(|given| given.uid == live.uid);
-    if live.is_terminating || given.is_some_and(|given| given.rv == *stored_rv) {
-        return false;
-    }
-    let is_marked = live.marker.as_ref().is_some_and(|marker| marker.names(stored_rv));
-    let Retention { period, now } = retention;
-    given.is_some() || is_marked || !ledger.is_expired(period, now)
 }
 
 // === impl Listing ===
