@@ -133,7 +133,11 @@ impl Checkout {
 impl Package {
     /// The path of its manifest from the root.
     pub(crate) fn manifest(&self) -> String {
-        let folder = if self.name == "xtask" { "" } else { "crates/" };
+        let folder = match self.name.as_str() {
+            "xtask" => "",
+            "checksums" => "examples/",
+            _ => "crates/",
+        };
         format!("{folder}{}/Cargo.toml", self.name)
     }
 }

@@ -9,7 +9,7 @@ pub(super) const RULE: &str = "dependencies";
 /// where [`Family::may_know_its_own`] says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Family {
-    /// etcd's wire types: no logic, and nothing of ours below.
+    /// Wire types: no logic, and nothing of ours below.
     Wire,
     Core,
     Journal,
@@ -23,6 +23,8 @@ enum Family {
 
 const FAMILIES: &[(&str, Family)] = &[
     ("etcd-api", Family::Wire),
+    ("cloud-api", Family::Wire),
+    ("chance", Family::Core),
     ("mvcc", Family::Core),
     ("registry", Family::Core),
     ("fit", Family::Core),
@@ -40,6 +42,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("simcloud", Family::Service),
     ("bench", Family::Measurement),
     ("windlass", Family::Binary),
+    ("checksums", Family::Tool),
     ("e2e", Family::Tool),
     ("xtask", Family::Tool),
 ];

@@ -9,6 +9,9 @@ use super::mask::mask;
 /// Crates that test and measure; they may touch what the product may not.
 const TOOLS: [&str; 4] = ["bench", "e2e", "fuzz", "xtask"];
 
+/// Programs that show how to use the product, each a crate of its own.
+const EXAMPLES: &str = "examples/";
+
 /// Crates that decide and do nothing else.
 const CORE_CRATES: [&str; 3] = ["fit", "mvcc", "registry"];
 
@@ -55,7 +58,8 @@ impl SourceFile {
     }
 
     pub(super) fn crate_name(&self) -> &str {
-        let below = self.path.strip_prefix("crates/").unwrap_or(&self.path);
+        let below = ["crates/", EXAMPLES].iter().find_map(|folder| self.path.strip_prefix(folder));
+        let below = below.unwrap_or(&self.path);
         below.split('/').next().unwrap_or(below)
     }
 
@@ -65,7 +69,7 @@ impl SourceFile {
     }
 
     pub(super) fn is_tool(&self) -> bool {
-        TOOLS.contains(&self.crate_name())
+        TOOLS.contains(&self.crate_name()) || self.path.starts_with(EXAMPLES)
     }
 
     /// In a core crate, or in a module called `core` of a crate that is core and shell.
@@ -143,7 +147,8 @@ pub(super) fn mentions(code: &str, name: &str) -> bool {
 }
 
 fn is_test_path(path: &str) -> bool {
-    let is_in = |folder: &str| path.split('/').any(|part| part == folder);
+    let below = path.strip_prefix(EXAMPLES).unwrap_or(path);
+    let is_in = |folder: &str| below.split('/').any(|part| part == folder);
     is_in("tests") || is_in("benches") || is_in("examples") || path.ends_with("/tests.rs")
 }
 

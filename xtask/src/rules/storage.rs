@@ -1,4 +1,5 @@
-//! Absence 1: only `journal*` crates keep cluster state on a disk or touch a storage engine.
+//! Absence 1: only `journal*` crates keep cluster state on a disk or touch a storage engine. `sandbox`
+//! writes files too, its logs, results and scratch, and keeps no cluster state in them.
 
 use super::Finding;
 use super::source::{Ban, Scope, SourceFile};
@@ -8,7 +9,10 @@ pub(super) const RULE: &str = "storage";
 const ENGINE: &str = "storage engines live in the `journal*` crates; hand the data to a journal";
 const FILE: &str = "only `journal*` crates write files; hand the data to a journal";
 
-const BAN: Ban = Ban {
+/// Writes what a task leaves on its machine: output, results, scratch.
+const SANDBOX: &str = "sandbox";
+
+const ENGINES: Ban = Ban {
     rule: RULE,
     scope: Scope::Product,
     names: &[
@@ -17,6 +21,13 @@ const BAN: Ban = Ban {
         ("rocksdb", ENGINE),
         ("rusqlite", ENGINE),
         ("sled", ENGINE),
+    ],
+};
+
+const FILES: Ban = Ban {
+    rule: RULE,
+    scope: Scope::Product,
+    names: &[
         ("File::create", FILE),
         ("File::create_new", FILE),
         ("OpenOptions", FILE),
@@ -32,7 +43,11 @@ pub(super) fn check(file: &SourceFile) -> Vec<Finding> {
     if file.crate_name().starts_with("journal") || file.is_tool() {
         return Vec::new();
     }
-    BAN.check(file)
+    let mut findings = ENGINES.check(file);
+    if file.crate_name() != SANDBOX {
+        findings.extend(FILES.check(file));
+    }
+    findings
 }
 
 #[cfg(test)]
@@ -49,6 +64,12 @@ mod tests {
         assert_eq!(count("crates/store/src/a.rs", "use std::fs::{File, OpenOptions};"), 1);
         assert_eq!(count("crates/mvcc/src/a.rs", "fjall::Keyspace::open()"), 1);
         assert_eq!(count("crates/store/src/a.rs", "std::fs::read(path)?;"), 0);
+    }
+
+    #[test]
+    fn the_sandbox_writes_files_and_names_no_engine() {
+        assert_eq!(count("crates/sandbox/src/a.rs", "std::fs::write(path, bytes)?;"), 0);
+        assert_eq!(count("crates/sandbox/src/a.rs", "use redb::Database;"), 1);
     }
 
     #[test]
