@@ -81,7 +81,7 @@ fn select(filter: Option<&str>) -> Vec<&'static Suite> {
 fn missing_tool(suite: &Suite) -> Option<String> {
     match suite.action {
         Action::Fuzz => fuzz::missing_tool(),
-        Action::Verify | Action::Cargo(_) => None,
+        Action::Verify | Action::Cargo(_) | Action::EndToEnd(_) => None,
     }
 }
 
@@ -113,9 +113,9 @@ fn run_suite(
     match suite.action {
         Action::Verify => verify::run(checkout),
         Action::Fuzz => fuzz::run(checkout, options.is_full),
-        Action::Cargo(commands) => {
-            for arguments in commands {
-                let mut cargo = checkout.cargo(arguments);
+        Action::Cargo(_) | Action::EndToEnd(_) => {
+            for arguments in suite.action.commands() {
+                let mut cargo = checkout.cargo(&arguments);
                 provisioned.hand_on(&mut cargo);
                 if options.is_full {
                     cargo.env(FULL_VARIABLE, "1");

@@ -22,6 +22,9 @@ struct Verdict {
     detail: String,
 }
 
+/// The client that has a workspace of its own.
+const CLIENT: &str = "xtask/peers/etcd-client-0.21.1/Cargo.toml";
+
 const GATES: &[Gate] = &[
     Gate {
         name: "format",
@@ -32,13 +35,7 @@ const GATES: &[Gate] = &[
     Gate {
         name: "format-client",
         claim: "so is the client that has a workspace of its own",
-        arguments: &[
-            "fmt",
-            "--all",
-            "--check",
-            "--manifest-path",
-            "xtask/peers/etcd-client-0.21.1/Cargo.toml",
-        ],
+        arguments: &["fmt", "--all", "--check", "--manifest-path", CLIENT],
         environment: &[],
     },
     Gate {
@@ -70,6 +67,7 @@ pub(crate) fn run(checkout: &Checkout) -> Result<bool> {
     for gate in GATES {
         verdicts.push(gate.check(checkout)?);
     }
+    verdicts.push(check_client(checkout)?);
     Ok(conclude(&verdicts))
 }
 
@@ -94,6 +92,27 @@ fn check_rules(checkout: &Checkout) -> Result<Vec<Verdict>> {
         Verdict { name: rule.name, claim: rule.claim, is_good: findings.is_empty(), detail }
     });
     Ok(verdicts.collect())
+}
+
+/// Lints of the client's workspace. Its build scripts ask for a protobuf compiler, which is one of
+/// its packages.
+fn check_client(checkout: &Checkout) -> Result<Verdict> {
+    let stopwatch = Stopwatch::start();
+    let target = checkout.cargo_target().join("client");
+    let run = |verb: &str, arguments: &[&str]| {
+        let common = [verb, "--quiet", "--release", "--locked", "--manifest-path", CLIENT];
+        let mut cargo = checkout.cargo(&[&common, arguments].concat());
+        cargo.env("CARGO_TARGET_DIR", &target).env("PROTOC", target.join("release/protoc"));
+        process::run_in_front(&mut cargo)
+    };
+    let is_good = run("build", &["--package", "protoc"])?
+        && run("clippy", &["--workspace", "--all-targets", "--", "-Dwarnings"])?;
+    Ok(Verdict {
+        name: "clippy-client",
+        claim: "no lint warns of the client that has a workspace of its own",
+        is_good,
+        detail: stopwatch.elapsed().to_string(),
+    })
 }
 
 fn table(verdicts: &[Verdict]) -> String {

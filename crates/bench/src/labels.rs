@@ -7,6 +7,7 @@
 mod fleet;
 mod nodes;
 mod report;
+mod writes;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -14,10 +15,16 @@ use anyhow::{Context, Result, ensure};
 use tokio::time::Instant;
 
 pub use report::{Report, Single, Storm};
+pub use writes::{Kind, Tally, Writes};
 
 use crate::Machine;
 use fleet::Fleet;
 use nodes::Nodes;
+
+/// The namespaces of the service.
+const TRANSACTIONS: &str = "node-metadata-transactions";
+const RECORDS: &str = "node-metadata";
+const CHECKPOINTS: &str = "node-metadata-checkpoints";
 
 /// How long nothing happens, for the requests of an idle replica to be counted.
 const IDLE: Duration = Duration::from_secs(60);

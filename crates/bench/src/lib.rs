@@ -5,12 +5,15 @@
 //! |---|---|
 //! | [`store`] | the rows of the store's table, the load, the servers under it, the report |
 //! | [`ceiling`] | the two servers that answer without being a store |
+//! | [`fit`] | placing pods, without a cluster |
 //! | [`journal`] | what orders and keeps revisions, without the store above it |
 //! | [`labels`] | nodes that leave and return, and how soon their labels are back |
+//! | [`tasks`] | tasks on several nodes, containers beside runc's, and lost nodes |
 //!
 //! Nothing here prints or reads arguments: the binary does.
 
 pub mod ceiling;
+pub mod fit;
 mod grpc;
 mod http;
 pub mod journal;
@@ -20,5 +23,6 @@ mod process;
 mod shape;
 pub mod store;
 mod table;
+pub mod tasks;
 
 pub use machine::Machine;

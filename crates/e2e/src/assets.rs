@@ -1,12 +1,13 @@
 //! Where the programs under test are. Owns the variables' names and the one build of our own
-//! binary; never downloads and never guesses: `cargo xtask provision` fills the variables.
+//! binaries; never downloads and never guesses: `cargo xtask provision` fills the variables.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 /// A program a suite can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,7 @@ pub enum Asset {
     /// The second oracle.
     Etcd36,
     KubeApiserver,
+    KubeScheduler,
     Kubectl,
     /// A script spoken through the crate `etcd-client`.
     EtcdClient,
@@ -24,6 +26,8 @@ pub enum Asset {
     PythonEtcd3,
     /// The binary under test.
     Windlass,
+    /// The example of a sharded controller.
+    Checksums,
 }
 
 /// Why a program cannot be had, for whoever runs the tests.
@@ -40,10 +44,12 @@ impl Asset {
             Self::Etcdctl => "TEST_ASSET_ETCDCTL",
             Self::Etcd36 => "TEST_ASSET_ETCD36",
             Self::KubeApiserver => "TEST_ASSET_KUBE_APISERVER",
+            Self::KubeScheduler => "TEST_ASSET_KUBE_SCHEDULER",
             Self::Kubectl => "TEST_ASSET_KUBECTL",
             Self::EtcdClient => "TEST_ASSET_ETCD_CLIENT",
             Self::PythonEtcd3 => "TEST_ASSET_PYTHON_ETCD3",
             Self::Windlass => "WINDLASS_BIN",
+            Self::Checksums => "CHECKSUMS_BIN",
         }
     }
 
@@ -55,39 +61,55 @@ impl Asset {
                 ensure!(path.is_file(), "{} names no file: {}", self.variable(), path.display());
                 Ok(Ok(path))
             }
-            None if self == Self::Windlass => built_windlass().map(Ok),
-            None => {
-                Ok(Err(Missing(format!("{} is not set (cargo xtask provision)", self.variable()))))
-            }
+            None => match self.package() {
+                Some(package) => built(package).map(Ok),
+                None => Ok(Err(Missing(format!(
+                    "{} is not set (cargo xtask provision)",
+                    self.variable()
+                )))),
+            },
+        }
+    }
+
+    /// Which of our packages it is; none for a peer.
+    const fn package(self) -> Option<&'static str> {
+        match self {
+            Self::Windlass => Some("windlass"),
+            Self::Checksums => Some("checksums"),
+            _ => None,
         }
     }
 }
 
-/// Builds the binary in release mode, once per test process. Cargo decides whether anything is to
-/// be done, so what is tested is never older than its source.
-fn built_windlass() -> Result<PathBuf> {
-    static BUILT: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
-    match BUILT.get_or_init(|| build_windlass().map_err(|error| format!("{error:#}"))) {
-        Ok(path) => Ok(path.clone()),
-        Err(reason) => bail!("build windlass: {reason}"),
+/// Builds a binary of ours in release mode, once per test process. Cargo decides whether anything is
+/// to be done, so what is tested is never older than its source.
+fn built(package: &'static str) -> Result<PathBuf> {
+    static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = built.get(package) {
+        return Ok(path.clone());
     }
+    let path = build(package).with_context(|| format!("build {package}"))?;
+    built.insert(package, path.clone());
+    Ok(path)
 }
 
-fn build_windlass() -> Result<PathBuf> {
+fn build(package: &str) -> Result<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", "windlass", "--message-format=json"])
+        .args(["build", "--release", "--package", package, "--message-format=json"])
         .current_dir(workspace)
         .output()
         .context("run cargo")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let messages = String::from_utf8(output.stdout).context("read cargo's messages")?;
-    messages.lines().find_map(executable).context("cargo built no executable called windlass")
+    let mut executables = messages.lines().filter_map(|line| executable(line, package));
+    executables.next().with_context(|| format!("cargo built no executable called {package}"))
 }
 
-fn executable(message: &str) -> Option<PathBuf> {
+fn executable(message: &str, name: &str) -> Option<PathBuf> {
     let message: serde_json::Value = serde_json::from_str(message).ok()?;
-    (message["target"]["name"] == "windlass")
+    (message["target"]["name"] == name)
         .then(|| message["executable"].as_str().map(PathBuf::from))
         .flatten()
 }
@@ -98,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_executable_is_read_from_cargos_messages() {
-        let check = |line: &str| executable(line);
+        let check = |line: &str| executable(line, "windlass");
         let artifact = r#"{"target":{"name":"windlass"},"executable":"/t/windlass"}"#;
         assert_eq!(check(artifact), Some(PathBuf::from("/t/windlass")));
         assert_eq!(check(r#"{"target":{"name":"store"},"executable":null}"#), None);

@@ -10,7 +10,9 @@ mod replica;
 
 pub use audit::{Audit, Request};
 pub use cluster::{Cluster, hash, labels, stored_labels};
-pub use replica::{Replica, Role};
+pub use replica::Role;
+
+pub use crate::replica::Replica;
 
 use std::sync::Arc;
 
@@ -115,7 +117,7 @@ impl World {
             Role::Watch | Role::Process => self.server.kubectl_of(self.account(role))?,
         };
         let kubeconfig = kubectl.kubeconfig().to_owned();
-        Replica::launch(&self.scene, role, self.replicas_started, &kubeconfig, flags)
+        role.launch(&self.scene, self.replicas_started, &kubeconfig, flags)
     }
 
     /// One watcher and one processor.

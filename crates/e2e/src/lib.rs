@@ -5,7 +5,10 @@
 //! |---|---|
 //! | [`scene`] | one test's world: runtime, scratch folder, programs; skipped if one is missing |
 //! | [`process`], [`store`], [`kube`] | starting, killing and restarting real programs |
+//! | [`replica`] | one process of a Kubernetes service |
 //! | [`labels`] | a cluster with the labels service on it |
+//! | [`sharding`] | a cluster with sharders and instances on it, and witnesses of what they do |
+//! | [`tasks`] | task nodes, their networks, and work that keeps a record of itself |
 //! | [`wait`] | the only place that lets time pass |
 //! | [`client`], [`http`] | speaking to what was started |
 //! | [`load`] | concurrent clients that survive crashes and record what they saw |
@@ -25,7 +28,10 @@ pub mod labels;
 pub mod load;
 pub mod ports;
 pub mod process;
+pub mod replica;
 pub mod report;
 pub mod scene;
+pub mod sharding;
 pub mod store;
+pub mod tasks;
 pub mod wait;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 pub use mixed::{MixedOptions, mixed};
-pub use translate::read_truth;
+pub use translate::{read_events, read_truth};
 pub use watcher::{WatcherOptions, watcher};
 pub use writer::writer;
 

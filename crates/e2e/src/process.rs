@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::report::say;
 use crate::wait::{Level, wait_for};
@@ -46,6 +46,8 @@ pub struct Process {
     group: Pid,
     watchdog: Child,
     log: PathBuf,
+    /// Whether the rest of the group is left to itself.
+    is_alone: bool,
 }
 
 // === impl Process ===
@@ -65,7 +67,7 @@ impl Process {
             .with_context(|| format!("start {}", program.path.display()))?;
         let group = Pid::from_child(&child);
         let watchdog = start_watchdog(group)?;
-        Ok(Self { name: program.name.clone(), child, group, watchdog, log })
+        Ok(Self { name: program.name.clone(), child, group, watchdog, log, is_alone: false })
     }
 
     #[must_use]
@@ -125,6 +127,24 @@ impl Process {
         .await
     }
 
+    /// Sends a signal to the program alone, not to what it started.
+    pub fn signal_alone(&self, signal: Signal) -> Result<()> {
+        kill_process(self.group, signal)
+            .with_context(|| format!("send {signal:?} to {}", self.name))
+    }
+
+    /// SIGKILL to the program alone: what it started goes on without it, and without us.
+    pub fn kill_alone(mut self) -> Result<()> {
+        self.signal_alone(Signal::KILL)?;
+        self.child.wait().context("wait for the killed child")?;
+        self.is_alone = true;
+        Ok(())
+    }
+
+    fn kill_group(&self) -> std::io::Result<()> {
+        self.signal(Signal::KILL).map_err(std::io::Error::other)
+    }
+
     /// Sends a signal to the whole group. A group that is gone already is no error.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         match kill_process_group(self.group, signal) {
@@ -142,7 +162,7 @@ impl Drop for Process {
         let steps = [
             self.watchdog.kill(),
             self.watchdog.wait().map(drop),
-            self.signal(Signal::KILL).map_err(std::io::Error::other),
+            if self.is_alone { Ok(()) } else { self.kill_group() },
             self.child.wait().map(drop),
         ];
         for error in steps.into_iter().filter_map(Result::err) {

@@ -44,6 +44,20 @@ pub async fn wait_for<T>(
     }
 }
 
+/// Lets time pass, for what shows only by what has not happened after a while.
+///
+/// # Errors
+///
+/// When twice the time has passed: the machine stood still meanwhile.
+pub async fn pass(time: Duration) -> Result<()> {
+    let began = Instant::now();
+    wait_for("time to pass", 2 * time, async || {
+        let elapsed = began.elapsed();
+        Ok(if elapsed >= time { Level::Reached(()) } else { Level::Below(format!("{elapsed:?}")) })
+    })
+    .await
+}
+
 // === impl Patience ===
 
 impl Patience {

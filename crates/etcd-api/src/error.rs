@@ -158,6 +158,8 @@ catalogue! {
     ClusterVersionUnavailable => FailedPrecondition, "etcdserver: cluster version not found during downgrade";
     DowngradeInProgress => FailedPrecondition, "etcdserver: cluster has a downgrade job in progress";
     NoInflightDowngrade => FailedPrecondition, "etcdserver: no inflight downgrade job";
+    // An action that etcd does not know; it gives this one no code of its own.
+    UnknownMethod => Unknown, "etcdserver: unknown method";
 }
 
 // === impl Code ===

@@ -1,6 +1,7 @@
 //! Whether the API server lets us do what we have to. Asks beforehand, so that a missing right is
 //! named at the start and not met in the middle of the work; never works around one.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -20,8 +21,8 @@ const QUESTIONS_MAX: usize = 8;
 pub struct Need {
     pub verb: &'static str,
     /// Empty for the core group.
-    pub group: &'static str,
-    pub resource: &'static str,
+    pub group: Cow<'static, str>,
+    pub resource: Cow<'static, str>,
     /// Everywhere, if none is named.
     pub namespace: Option<String>,
 }
@@ -67,20 +68,25 @@ impl Need {
     /// One need per verb, throughout the cluster or in one namespace.
     pub fn each(
         verbs: &[&'static str],
-        group: &'static str,
-        resource: &'static str,
+        group: impl Into<Cow<'static, str>>,
+        resource: impl Into<Cow<'static, str>>,
         namespace: Option<&str>,
     ) -> Vec<Self> {
-        let need =
-            |verb| Self { verb, group, resource, namespace: namespace.map(ToOwned::to_owned) };
+        let (group, resource) = (group.into(), resource.into());
+        let need = |verb| Self {
+            verb,
+            group: group.clone(),
+            resource: resource.clone(),
+            namespace: namespace.map(ToOwned::to_owned),
+        };
         verbs.iter().copied().map(need).collect()
     }
 
     fn question(&self) -> SelfSubjectAccessReview {
         let attributes = ResourceAttributes {
             verb: Some(self.verb.to_owned()),
-            group: Some(self.group.to_owned()),
-            resource: Some(self.resource.to_owned()),
+            group: Some(self.group.to_string()),
+            resource: Some(self.resource.to_string()),
             namespace: self.namespace.clone(),
             ..ResourceAttributes::default()
         };

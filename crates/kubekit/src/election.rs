@@ -79,6 +79,14 @@ impl Handle {
         matches!(self.standing(), Standing::Leading { .. })
     }
 
+    /// Waits until there is something new: another standing, or one more renewal. Nothing, if the
+    /// election was ended.
+    pub async fn changed(&mut self) -> Option<Standing> {
+        self.standing.changed().await.ok()?;
+        self.standing.borrow_and_update();
+        Some(self.standing())
+    }
+
     /// Waits until we lead. Nothing, if the election was ended instead.
     pub async fn elected(&mut self) -> Option<Term> {
         loop {

@@ -12,6 +12,7 @@
 //! | [`events`] | telling users about their objects |
 //! | [`health`] | telling operators about ourselves |
 //! | [`metrics`] | counting what these parts do |
+//! | [`follow`] | watching without end, whatever interrupts it |
 //! | [`failure`], [`backoff`], [`lifecycle`] | what went wrong; trying again; owning tasks |
 
 pub mod access;
@@ -20,6 +21,7 @@ pub mod client;
 pub mod election;
 pub mod events;
 pub mod failure;
+pub mod follow;
 pub mod health;
 pub mod lease;
 pub mod lifecycle;

@@ -19,8 +19,18 @@ pub struct Requests {
 /// too long, or nobody waited for it any more.
 pub(crate) struct Pending {
     requests: Requests,
-    verb: &'static str,
+    asked: Asked,
     code: Code,
+}
+
+/// What a request asks for. Its values are bounded: a service speaks of few kinds of objects, in few
+/// namespaces.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Asked {
+    pub(crate) verb: &'static str,
+    pub(crate) resource: String,
+    /// Empty for what lies in none.
+    pub(crate) namespace: String,
 }
 
 /// Events for users, by reason and by what became of them. Clones count together.
@@ -40,7 +50,8 @@ pub(crate) enum EventEnd {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
-    verb: &'static str,
+    #[prometheus(flatten)]
+    asked: Asked,
     code: Code,
 }
 
@@ -67,8 +78,8 @@ impl Requests {
         requests
     }
 
-    pub(crate) fn begin(&self, verb: &'static str) -> Pending {
-        Pending { requests: self.clone(), verb, code: Code::None }
+    pub(crate) fn begin(&self, asked: Asked) -> Pending {
+        Pending { requests: self.clone(), asked, code: Code::None }
     }
 }
 
@@ -82,7 +93,7 @@ impl Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let labels = RequestLabels { verb: self.verb, code: self.code };
+        let labels = RequestLabels { asked: self.asked.clone(), code: self.code };
         self.requests.ended.get_or_create(&labels).inc();
     }
 }

@@ -17,6 +17,7 @@ pub mod object;
 pub mod past;
 pub mod policy;
 pub mod queue;
+pub mod rank;
 pub mod reading;
 pub mod record;
 pub mod resync;

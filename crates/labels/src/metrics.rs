@@ -2,6 +2,7 @@
 //! read when somebody scrapes ([`StateMetrics`](crate::processor)); here is what happens and is
 //! gone. Requests to the API server are counted by `kubekit`, under the same prefix.
 
+use kubekit::follow::End;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{
@@ -31,6 +32,18 @@ pub(crate) struct Metrics {
     conflicts: Counter,
     locks: Family<LockResult, Counter>,
     nodes_restored_ratio: Seconds,
+    store_bytes: Family<OfStore, Gauge>,
+}
+
+/// One of the places where the service keeps things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Store {
+    /// As every processor sees it.
+    Transactions,
+    /// As the processor sees it that looks after everything.
+    Records,
+    /// As every watcher sees it.
+    Checkpoints,
 }
 
 /// How the attempt to post a transaction ended.
@@ -82,6 +95,11 @@ struct LockResult {
     result: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfStore {
+    store: &'static str,
+}
+
 // === impl Metrics ===
 
 impl Metrics {
@@ -98,6 +116,7 @@ impl Metrics {
             conflicts: Counter::default(),
             locks: Family::default(),
             nodes_restored_ratio: Gauge::default(),
+            store_bytes: Family::default(),
         };
         metrics.register(registry);
         metrics
@@ -128,6 +147,8 @@ impl Metrics {
         registry.register("lock", "Attempts to lock a node", self.locks.clone());
         let ratio = "Share of live nodes with a record that have its labels; set by resync";
         registry.register("nodes_restored_ratio", ratio, self.nodes_restored_ratio.clone());
+        let bytes = "Size of what is kept, about";
+        registry.register("store_bytes", bytes, self.store_bytes.clone());
     }
 
     pub(crate) fn on_posted(&self, kind: &'static str, posted: Posted) {
@@ -148,6 +169,13 @@ impl Metrics {
         self.watch_restarts.get_or_create(&Reason { reason }).inc();
     }
 
+    pub(crate) fn on_watch_end(&self, end: End) {
+        self.on_watch_restart(match end {
+            End::Ended => "ended",
+            End::Silent => "silent",
+        });
+    }
+
     pub(crate) fn on_processed(&self, row: &'static str) {
         self.processed.get_or_create(&OfRow { row }).inc();
     }
@@ -166,6 +194,29 @@ impl Metrics {
 
     pub(crate) fn set_nodes_restored_ratio(&self, ratio: f64) {
         self.nodes_restored_ratio.set(ratio);
+    }
+
+    pub(crate) fn set_store_bytes(&self, store: Store, bytes: usize) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.store_bytes.get_or_create(&store.labels()).set(bytes);
+    }
+
+    /// We no longer look at it; what we saw last would be taken for what is.
+    pub(crate) fn forget_store_bytes(&self, store: Store) {
+        self.store_bytes.remove(&store.labels());
+    }
+}
+
+// === impl Store ===
+
+impl Store {
+    fn labels(self) -> OfStore {
+        let store = match self {
+            Self::Transactions => "transactions",
+            Self::Records => "records",
+            Self::Checkpoints => "checkpoints",
+        };
+        OfStore { store }
     }
 }
 

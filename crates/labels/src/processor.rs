@@ -30,6 +30,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use kubekit::{
     election,
     events::Handle as Events,
+    follow::follow,
     lease::{
         WallClock,
         core::{InvalidTimings, Timings},
@@ -99,7 +100,7 @@ impl Processor {
         let context = Arc::new(Context {
             objects,
             locks,
-            backlog: Backlog::default(),
+            backlog: Backlog::new(&options.identity),
             policy: options.policy.clone(),
             metrics,
             events,
@@ -115,7 +116,7 @@ impl Processor {
     pub(crate) fn spawn_into(self, tasks: &mut Tasks<Infallible>) {
         let Self { context, workers, resync_every, election } = self;
         let shutdown = tasks.shutdown();
-        let feed = Feed::new(context.clone()).run(shutdown.clone());
+        let feed = follow(Feed::new(context.clone()), shutdown.clone());
         tasks.spawn("transactions-watch", until_end(feed));
         for _ in 0..workers {
             let work = worker::run(context.clone(), shutdown.clone());

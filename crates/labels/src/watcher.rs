@@ -25,6 +25,7 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use jiff::SignedDuration;
 use kubekit::{
     events::Handle as Events,
+    follow::follow,
     lease::WallClock,
     lifecycle::Tasks,
     presence::{self, InvalidOptions},
@@ -108,14 +109,12 @@ impl Watcher {
         let (transactions_in, transactions) = mpsc::channel(NEWS_MAX);
         let (checkpoints_in, checkpoints) = mpsc::channel(NEWS_MAX);
 
-        let feed = NodeFeed::new(context.clone(), nodes_in).run(shutdown.clone());
-        tasks.spawn("nodes-watch", until_end(feed));
+        let feed = NodeFeed::new(context.clone(), nodes_in);
+        tasks.spawn("nodes-watch", until_end(follow(feed, shutdown.clone())));
         let feed = HeaderFeed::transactions(context.clone(), transactions_in);
-        let feed = feed.run(shutdown.clone());
-        tasks.spawn("transaction-names-watch", until_end(feed));
+        tasks.spawn("transaction-names-watch", until_end(follow(feed, shutdown.clone())));
         let feed = HeaderFeed::checkpoints(context.clone(), checkpoints_in);
-        let feed = feed.run(shutdown.clone());
-        tasks.spawn("checkpoints-watch", until_end(feed));
+        tasks.spawn("checkpoints-watch", until_end(follow(feed, shutdown.clone())));
         let presence = presence.run(shutdown.clone());
         tasks.spawn("watcher-presence", until_end(presence));
         let inbox = Inbox { nodes, transactions, checkpoints, members };

@@ -36,6 +36,7 @@ pub use self::endpoints::{Probes, Read};
 pub use self::listen::Error as ListenError;
 pub use self::services::{GrpcReply, GrpcServices};
 pub use self::tls::{Error as TlsError, SelfSigned, SelfSignedError};
+pub use crate::auth::PeerIdentity;
 
 use self::access::Access;
 use self::connection::Settings;
@@ -76,6 +77,9 @@ pub enum Traffic {
     Http,
     /// Metrics and health.
     Metrics,
+    /// gRPC of another service than the store, with its metrics and health. Where clients are known
+    /// by certificates, nobody else reads these.
+    Guest,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +124,12 @@ impl Edge {
         })
     }
 
+    /// Binds listeners for another service than the store.
+    pub async fn bind_guest(listeners: &[Listener], limits: Limits) -> Result<Self, Error> {
+        let doors = bind_all(listeners, Traffic::Guest).await?;
+        Ok(Self { doors, limits, access: HttpAccess::default(), serves_json: false })
+    }
+
     /// Where each listener really is: a port given as 0 is the one the system chose.
     pub fn local_addresses(&self) -> impl Iterator<Item = (Traffic, &Address)> {
         self.doors.iter().map(|door| (door.traffic, door.bound.address()))
@@ -144,6 +154,7 @@ impl Edge {
         let pages = Pages {
             content: content.clone(),
             traffic: door.traffic,
+            is_private: is_encrypted && serves(&[Traffic::Guest]),
             access: (!serves(&[Traffic::Metrics])).then(|| Access::new(&self.access, is_encrypted)),
             gateway: (self.serves_json && serves(&[Traffic::Everything, Traffic::Http])).then(
                 || {
@@ -152,7 +163,7 @@ impl Edge {
                 },
             ),
         };
-        let is_grpc = serves(&[Traffic::Everything, Traffic::Grpc]);
+        let is_grpc = serves(&[Traffic::Everything, Traffic::Grpc, Traffic::Guest]);
         Dispatch::new(is_grpc.then_some(services), Arc::new(pages))
     }
 }

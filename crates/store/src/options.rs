@@ -57,6 +57,9 @@ pub struct Tls {
     pub trusted_ca_file: Option<PathBuf>,
     /// Whether a client must present a certificate.
     pub requires_client_cert: bool,
+    /// Whether a certificate names its client even where it could have been left out. etcd's does
+    /// not.
+    pub names_voluntary_clients: bool,
     /// Whom a client certificate must name.
     pub admitted: Admitted,
     /// Certificates that are good no more; may be DER too. Read again when it changes.
@@ -147,6 +150,7 @@ impl Tls {
             key_file,
             trusted_ca_file: None,
             requires_client_cert: false,
+            names_voluntary_clients: false,
             admitted: Admitted::default(),
             crl_file: None,
             versions: TlsVersions::default(),

@@ -1,9 +1,13 @@
 //! What was typed. `store serve` speaks etcd's flags (`etcd_args`); everything else is clap's.
 
+pub(crate) mod autoscaler;
 mod client;
 pub(crate) mod etcd_args;
 pub(crate) mod etcd_help;
+pub(crate) mod kube;
 pub(crate) mod labels;
+pub(crate) mod sharder;
+pub(crate) mod tasks;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -18,7 +22,7 @@ Exit codes:
   2  the command line or the configuration is wrong
   3  nobody answers at the endpoint";
 
-/// Keeps the state of a cluster: etcd's API, durable, in one process.
+/// Keeps the state of a cluster and runs tasks on it, in one process.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, after_help = EXIT_CODES, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -34,6 +38,26 @@ pub(crate) enum Command {
     #[command(subcommand, arg_required_else_help = true)]
     Store(StoreCommand),
     #[command(
+        about = "Run a command somewhere on the cluster",
+        long_about = tasks::RUN_ABOUT,
+        after_help = tasks::RUN_EXAMPLES
+    )]
+    Run(Box<tasks::RunArgs>),
+    /// Look at tasks and look after them
+    #[command(subcommand, arg_required_else_help = true, after_help = tasks::TASK_EXIT_CODES)]
+    Task(tasks::TaskCommand),
+    /// List the nodes that run tasks; `drain` lets one leave
+    Nodes(tasks::NodesArgs),
+    #[command(
+        about = "Run a task node",
+        long_about = tasks::NODE_ABOUT,
+        after_help = tasks::NODE_EXAMPLES
+    )]
+    Node(Box<tasks::NodeArgs>),
+    /// Make the certificates of a cluster
+    #[command(subcommand, arg_required_else_help = true)]
+    Ca(tasks::CaCommand),
+    #[command(
         subcommand,
         arg_required_else_help = true,
         about = "Keep Nodes' labels while Nodes come and go",
@@ -41,6 +65,17 @@ pub(crate) enum Command {
         after_help = labels::EXAMPLES
     )]
     Labels(labels::LabelsCommand),
+    /// Make node groups follow the pods; so far, only a cloud to try it on
+    #[command(subcommand, arg_required_else_help = true)]
+    Autoscaler(autoscaler::AutoscalerCommand),
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        about = "Spread the objects of a controller over many instances",
+        long_about = sharder::ABOUT,
+        after_help = sharder::EXAMPLES
+    )]
+    Sharder(sharder::SharderCommand),
     /// Measure, beside etcd and beside what the wire and the disk would allow
     #[command(subcommand, arg_required_else_help = true)]
     Bench(BenchCommand),
@@ -86,6 +121,8 @@ pub(crate) enum BenchCommand {
     Store(BenchStoreArgs),
     /// Measure the labels service on a cluster that has its manifests; makes Nodes called bench-…
     Labels(BenchLabelsArgs),
+    /// Measure the task runner: nodes of its own on this machine, containers beside runc's and crun's
+    Tasks(BenchTasksArgs),
     /// Serve a ceiling: address, number of objects, and a data folder for the durable one
     #[command(hide = true)]
     Ceiling { arguments: Vec<String> },
@@ -142,6 +179,22 @@ pub(crate) struct BenchLabelsArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct BenchTasksArgs {
+    /// Nodes of the cluster that is measured, from 2
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    pub(crate) nodes: usize,
+    /// Small and short: shows that everything works, but the figures mean little
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where nodes keep their data; on the disk that is meant [default: a folder for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// How to print the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct UpArgs {
     /// Folder of all data [default: $XDG_DATA_HOME/windlass, else ~/.local/share/windlass]
     #[arg(long, value_name = "DIR")]
@@ -149,12 +202,20 @@ pub(crate) struct UpArgs {
     /// Address of the store; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:2379")]
     pub(crate) listen: SocketAddr,
-    /// Keep the labels of this cluster's Nodes, too; its API server may start later
+    /// Socket of the task node [default: node.sock in /run/windlass for root, else in
+    /// $XDG_RUNTIME_DIR/windlass]
+    #[arg(long, value_name = "PATH", env = "WINDLASS_SOCKET", hide_env = true)]
+    pub(crate) socket: Option<PathBuf>,
+    /// Keep the labels of this cluster's Nodes and spread the objects of its rings, too; its API
+    /// server may start later
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Address of the labels service's health and metrics; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9180", requires = "kubeconfig")]
     pub(crate) labels_listen: SocketAddr,
+    /// Address of the sharder's health and metrics; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9181", requires = "kubeconfig")]
+    pub(crate) sharder_listen: SocketAddr,
 }
 
 #[derive(Debug, Args)]
@@ -228,4 +289,16 @@ pub(crate) enum Output {
     #[default]
     Table,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
 }

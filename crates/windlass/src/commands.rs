@@ -1,13 +1,22 @@
 //! One file per command. Here only: which one was asked for.
 
+mod autoscaler;
 mod bench;
+mod ca;
 mod completions;
 mod import;
 mod inspect;
+mod kube;
 mod labels;
+mod node;
+mod nodes;
+mod own_store;
+mod run;
 mod serve;
+mod sharder;
 mod snapshot;
 mod status;
+mod task;
 mod up;
 mod version;
 
@@ -29,15 +38,25 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Outcome {
     if program.is_some_and(|name| name == ETCD) {
         return serve::run(&as_text(&arguments[1..])?);
     }
-    match Cli::parse_from(arguments).command {
+    match Cli::parse_from(&arguments).command {
         Command::Up(arguments) => up::run(arguments),
         Command::Store(command) => run_store(command),
+        Command::Run(typed) => lifecycle::block_on(run::run(*typed, &arguments)),
+        Command::Task(command) => lifecycle::block_on(task::run(command)),
+        Command::Nodes(arguments) => lifecycle::block_on(nodes::run(arguments)),
+        Command::Node(arguments) => node::run(*arguments),
+        Command::Ca(command) => ca::run(command),
         Command::Labels(command) => labels::run(command),
+        Command::Autoscaler(command) => autoscaler::run(command),
+        Command::Sharder(command) => sharder::run(command),
         Command::Bench(BenchCommand::Store(arguments)) => {
             lifecycle::block_on(bench::run(arguments))
         }
         Command::Bench(BenchCommand::Labels(arguments)) => {
             lifecycle::block_on(bench::run_labels(arguments))
+        }
+        Command::Bench(BenchCommand::Tasks(arguments)) => {
+            lifecycle::block_on(bench::run_tasks(arguments))
         }
         Command::Bench(BenchCommand::Ceiling { arguments }) => {
             lifecycle::block_on(bench::run_ceiling(&arguments))

@@ -1,5 +1,8 @@
 //! Runs what a command starts, from opening the data folder to the last word after a signal. The
-//! only place that waits for signals.
+//! only place that listens for signals.
+
+mod kube_services;
+mod task_node;
 
 use std::{
     future::Future,
@@ -12,12 +15,14 @@ use std::{
 };
 
 use journal::{EmbeddedJournal, embedded};
-use kubekit::client;
 use store::{LoadError, MetaError, Service, StartError, StopError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::report::{Exit, Failure, Outcome};
+
+pub(crate) use kube_services::{Labels, Sharder};
+pub(crate) use task_node::{Started as StartedNode, TaskNode};
 
 /// The folder in which etcd itself keeps its data.
 const ETCD_MEMBER: &str = "member";
@@ -54,6 +59,49 @@ pub(crate) enum Error {
         #[source]
         source: Box<labels::lifecycle::StopError>,
     },
+    #[error("the sharder did not start")]
+    StartSharder {
+        #[source]
+        source: Box<sharding::sharder::StartError>,
+    },
+    #[error("the sharder stopped")]
+    StopSharder {
+        #[source]
+        source: Box<sharding::sharder::lifecycle::StopError>,
+    },
+    #[error("the folder {} for a socket cannot be made", path.display())]
+    SocketFolder {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the socket {} cannot be kept from others", path.display())]
+    ProtectSocket {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{} is no path", path.display())]
+    Path {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the API of tasks is not served")]
+    Api {
+        #[source]
+        source: Box<tasks::service::edge::Error>,
+    },
+    #[error("the task node did not start")]
+    StartNode {
+        #[source]
+        source: Box<tasks::node::StartError>,
+    },
+    #[error("the task node stopped")]
+    StopNode {
+        #[source]
+        source: Box<tasks::node::StopError>,
+    },
     #[error("the threads of the process could not be set up")]
     Runtime {
         #[source]
@@ -68,94 +116,53 @@ pub(crate) enum Error {
     Impatient,
 }
 
-/// A labels service to start.
-pub(crate) struct Labels {
-    pub(crate) options: labels::options::Options,
-    pub(crate) connection: client::Options,
+/// What one process is to serve.
+#[derive(Default)]
+pub(crate) struct Parts {
+    /// Its folder and its options.
+    pub(crate) store: Option<(PathBuf, store::Options)>,
+    pub(crate) labels: Option<Labels>,
+    pub(crate) sharder: Option<Sharder>,
+    /// Uses the store of this process if it is told of no other.
+    pub(crate) node: Option<TaskNode>,
+}
+
+/// What one process serves, ready to run.
+pub(crate) struct Ready {
+    store: Option<Service>,
+    labels: Option<labels::service::Service>,
+    sharder: Option<sharding::sharder::Service>,
+    node: Option<StartedNode>,
 }
 
 /// The signals that ask a process to stop.
-struct Signals {
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// Serves a store until a signal comes. `on_ready` is told once clients can connect.
-pub(crate) fn serve_store(
-    data_dir: &Path,
-    options: store::Options,
-    on_ready: impl FnOnce(&Service) -> Outcome,
-) -> Outcome {
-    serve_store_and_labels(data_dir, options, None, |service, _| on_ready(service))
-}
-
-/// Serves a store and, if one is wanted, keeps the labels of a cluster. `on_ready` is also told
-/// where the labels service answers probes.
-pub(crate) fn serve_store_and_labels(
-    data_dir: &Path,
-    options: store::Options,
-    labels: Option<Labels>,
-    on_ready: impl FnOnce(&Service, Option<SocketAddr>) -> Outcome,
-) -> Outcome {
+/// Serves all parts until a signal comes. `on_ready` is told once clients can connect.
+pub(crate) fn serve(parts: Parts, on_ready: impl FnOnce(&Ready) -> Outcome) -> Outcome {
     block_on(async {
         let mut signals = Signals::listen()?;
-        let journal = open_journal(data_dir)?;
-        let service = Service::start(options, Arc::new(journal), wall_clock)
-            .await
-            .map_err(|source| Error::Start { source: source.into() })?;
-        let labels = match labels {
-            Some(labels) => Some(labels.start().await?),
-            None => None,
-        };
-        on_ready(&service, labels.as_ref().map(labels::service::Service::address))?;
+        let ready = parts.start().await?;
+        on_ready(&ready)?;
         let shutdown = CancellationToken::new();
-        let running = run_both(service, labels, &shutdown);
-        until_stopped(running, &shutdown, &mut signals).await?;
+        until_stopped(ready.run(&shutdown), &shutdown, &mut signals).await?;
         Ok(())
     })
 }
 
-/// Keeps the labels of a cluster until a signal comes. `on_ready` is told where probes are
-/// answered.
-pub(crate) fn serve_labels(labels: Labels, on_ready: impl FnOnce(SocketAddr)) -> Outcome {
+/// Runs a service that needs none of the others until a signal comes. It is given what asks it to stop.
+pub(crate) fn until_signal<F>(service: impl FnOnce(CancellationToken) -> F) -> Outcome
+where
+    F: Future<Output = Outcome>,
+{
     block_on(async {
         let mut signals = Signals::listen()?;
-        let service = labels.start().await?;
-        on_ready(service.address());
         let shutdown = CancellationToken::new();
-        until_stopped(run_labels(service, &shutdown), &shutdown, &mut signals).await?;
-        Ok(())
+        until_stopped(service(shutdown.clone()), &shutdown, &mut signals).await
     })
-}
-
-/// The end of one is the end of both.
-async fn run_both(
-    store: Service,
-    labels: Option<labels::service::Service>,
-    shutdown: &CancellationToken,
-) -> Result<(), Error> {
-    let store = async {
-        let ended = store.run(shutdown.clone()).await;
-        shutdown.cancel();
-        ended.map_err(|source| Error::Stop { source: source.into() })
-    };
-    let labels = async {
-        match labels {
-            Some(labels) => run_labels(labels, shutdown).await,
-            None => Ok(()),
-        }
-    };
-    let (store, labels) = tokio::join!(store, labels);
-    store.and(labels)
-}
-
-async fn run_labels(
-    labels: labels::service::Service,
-    shutdown: &CancellationToken,
-) -> Result<(), Error> {
-    let ended = labels.run(shutdown.clone()).await;
-    shutdown.cancel();
-    ended.map_err(|source| Error::StopLabels { source: source.into() })
 }
 
 /// Runs a command that waits for the network.
@@ -169,18 +176,18 @@ pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
 
 /// The first signal asks for an orderly end, the second does not wait for it. Nothing is lost
 /// either way: what was answered is durable.
-async fn until_stopped(
-    running: impl Future<Output = Result<(), Error>>,
+async fn until_stopped<E: From<Error>>(
+    running: impl Future<Output = Result<(), E>>,
     shutdown: &CancellationToken,
     signals: &mut Signals,
-) -> Result<(), Error> {
+) -> Result<(), E> {
     let mut running = pin!(running);
     loop {
         tokio::select! {
             ended = &mut running => return ended,
             () = signals.next() => {
                 if shutdown.is_cancelled() {
-                    return Err(Error::Impatient);
+                    return Err(Error::Impatient.into());
                 }
                 shutdown.cancel();
             }
@@ -196,14 +203,91 @@ fn open_journal(data_dir: &Path) -> Result<EmbeddedJournal, Error> {
         .map_err(|source| Error::Journal { source })
 }
 
-// === impl Labels ===
+// === impl Parts ===
 
-impl Labels {
-    async fn start(self) -> Result<labels::service::Service, Error> {
-        let Self { options, connection } = self;
-        let started = labels::service::Service::start(options, connection, timestamp).await;
-        started.map_err(|source| Error::StartLabels { source: source.into() })
+impl Parts {
+    /// The store comes first: the node asks it for everything.
+    async fn start(self) -> Result<Ready, Error> {
+        let store = match self.store {
+            Some((data_dir, options)) => Some(start_store(&data_dir, options).await?),
+            None => None,
+        };
+        let labels = match self.labels {
+            Some(labels) => Some(labels.start().await?),
+            None => None,
+        };
+        let sharder = match self.sharder {
+            Some(sharder) => Some(sharder.start().await?),
+            None => None,
+        };
+        let node = match self.node {
+            Some(node) => Some(node.asking(store.as_ref())?.start().await?),
+            None => None,
+        };
+        Ok(Ready { store, labels, sharder, node })
     }
+}
+
+async fn start_store(data_dir: &Path, options: store::Options) -> Result<Service, Error> {
+    let journal = open_journal(data_dir)?;
+    let started = Service::start(options, Arc::new(journal), wall_clock).await;
+    started.map_err(|source| Error::Start { source: source.into() })
+}
+
+// === impl Ready ===
+
+impl Ready {
+    pub(crate) fn store(&self) -> Option<&Service> {
+        self.store.as_ref()
+    }
+
+    /// Where the labels service answers probes.
+    pub(crate) fn labels(&self) -> Option<SocketAddr> {
+        self.labels.as_ref().map(labels::service::Service::address)
+    }
+
+    /// Where the sharder answers probes.
+    pub(crate) fn sharder(&self) -> Option<SocketAddr> {
+        self.sharder.as_ref().map(sharding::sharder::Service::address)
+    }
+
+    pub(crate) fn node(&self) -> Option<&StartedNode> {
+        self.node.as_ref()
+    }
+
+    /// The end of one is the end of all. The store ends last: what the others have to say on their
+    /// way out is kept.
+    async fn run(self, shutdown: &CancellationToken) -> Result<(), Error> {
+        let store_until = CancellationToken::new();
+        let others = async {
+            let (labels, sharder, node) = tokio::join!(
+                kube_services::run_labels(self.labels, shutdown),
+                kube_services::run_sharder(self.sharder, shutdown),
+                run_node(self.node, shutdown)
+            );
+            store_until.cancel();
+            labels.and(sharder).and(node)
+        };
+        let store = async {
+            let Some(store) = self.store else { return Ok(()) };
+            let ended = store.run(store_until.clone()).await;
+            shutdown.cancel();
+            ended.map_err(|source| Error::Stop { source: source.into() })
+        };
+        let (store, others) = tokio::join!(store, others);
+        store.and(others)
+    }
+}
+
+/// A part that is not there ends with the others.
+async fn run_node(node: Option<StartedNode>, shutdown: &CancellationToken) -> Result<(), Error> {
+    let Some(node) = node else {
+        shutdown.cancelled().await;
+        return Ok(());
+    };
+    let ended = node.run(shutdown).await;
+    shutdown.cancel();
+    ended
 }
 
 /// The same clock, as Kubernetes' times are told.
@@ -219,7 +303,7 @@ pub(crate) fn wall_clock() -> SystemTime {
 // === impl Signals ===
 
 impl Signals {
-    fn listen() -> Result<Self, Error> {
+    pub(crate) fn listen() -> Result<Self, Error> {
         let listen = |kind| signal(kind).map_err(|source| Error::Signals { source });
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -227,7 +311,8 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    /// Cancel safe.
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -239,17 +324,18 @@ impl Signals {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let hint = hint(&error);
-        Self { exit: exit(&error), error: error.into(), hint: Some(hint.to_owned()) }
+        let (exit, hint) = (exit(&error), hint(&error));
+        Self::new(exit, error).with_hint(hint)
     }
 }
 
 fn exit(error: &Error) -> Exit {
-    use labels::service::StartError::{Client, Options};
-    match error {
-        Error::StartLabels { source } if matches!(**source, Client(_) | Options(_)) => Exit::Usage,
-        _ => Exit::No,
-    }
+    let is_usage = match error {
+        Error::StartLabels { source } => kube_services::is_labels_usage(source),
+        Error::StartSharder { source } => kube_services::is_sharder_usage(source),
+        _ => false,
+    };
+    if is_usage { Exit::Usage } else { Exit::No }
 }
 
 fn hint(error: &Error) -> &'static str {
@@ -257,8 +343,17 @@ fn hint(error: &Error) -> &'static str {
         Error::EtcdData { .. } => "choose another --data-dir; this one is left as it is",
         Error::Journal { source } => journal_hint(source),
         Error::Start { source } => start_hint(source),
-        Error::StartLabels { source } => labels_hint(source),
-        Error::StopLabels { .. } => "nothing is lost: everything is in Kubernetes; start again",
+        Error::StartLabels { source } => kube_services::labels_hint(source),
+        Error::StartSharder { source } => kube_services::sharder_hint(source),
+        Error::SocketFolder { .. } => "choose another socket with --socket",
+        Error::ProtectSocket { .. } => "choose a folder of your own with --data-dir",
+        Error::Path { .. } => "name a path that exists",
+        Error::Api { source } => task_node::api_hint(source),
+        Error::StartNode { source } => task_node::node_hint(source),
+        Error::StopNode { .. } => "nothing is lost: everything is in the store; start again",
+        Error::StopLabels { .. } | Error::StopSharder { .. } => {
+            "nothing is lost: everything is in Kubernetes; start again"
+        }
         Error::Stop { .. } => "what was answered is kept; mend the cause and start again",
         Error::Runtime { .. } | Error::Signals { .. } => LIMITS,
         Error::Impatient => "what was answered is kept",
@@ -289,19 +384,5 @@ fn start_hint(error: &StartError) -> &'static str {
         StartError::Load { .. } => DAMAGED,
         StartError::Tokens { .. } => "check the key files in --auth-token",
         StartError::Threads { .. } => LIMITS,
-    }
-}
-
-fn labels_hint(error: &labels::service::StartError) -> &'static str {
-    use labels::service::StartError;
-    match error {
-        StartError::Client(_) => "name a kubeconfig that works for kubectl with --kubeconfig",
-        StartError::Health(_) => {
-            "`ss -ltnp` shows who listens; choose another address with --listen, with `up` with \
-             --labels-listen"
-        }
-        StartError::Options(_) | StartError::Timings(_) | StartError::Presence(_) => {
-            "`windlass labels run --help` explains every flag"
-        }
     }
 }

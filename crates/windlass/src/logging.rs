@@ -18,11 +18,15 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::config::{Error, Settings};
+use crate::{
+    config::{Error, Settings},
+    report::{Exit, Failure, Outcome},
+};
 pub(crate) use zap::Format;
 
 /// Crates whose logs follow the chosen level. Libraries beneath them speak from warnings up.
-const OWN_TARGETS: [&str; 6] = ["windlass", "store", "journal", "mvcc", "labels", "kubekit"];
+const OWN_TARGETS: [&str; 8] =
+    ["windlass", "store", "journal", "mvcc", "labels", "kubekit", "tasks", "sandbox"];
 
 /// How to log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +59,12 @@ enum Sink {
     Stdout,
     /// Opened for appending, so that one write is one whole line.
     File(File),
+}
+
+/// Starts logging to stderr alone.
+pub(crate) fn to_stderr(level: LevelFilter, format: Format) -> Outcome {
+    let options = Options { level, format, outputs: vec![Output::Stderr] };
+    options.start().map_err(|error| Failure::new(Exit::No, error))
 }
 
 // === impl Options ===

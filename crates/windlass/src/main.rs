@@ -19,6 +19,10 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Before everything else: a shim is one of thousands, has a single thread, and needs none of it.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == sandbox::shim::ARGUMENT) {
+        return sandbox::shim::main();
+    }
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .expect("nothing before main installs a provider");

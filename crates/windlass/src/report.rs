@@ -6,26 +6,34 @@ use std::{
     process::ExitCode,
 };
 
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
 use crate::config;
+
+/// Cells begin at the margin, and two blanks part them.
+const PADDING: (u16, u16) = (0, 2);
 
 /// Listed in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Exit {
     /// It did not work, or the answer is no.
-    No = 1,
+    No,
     /// The command line or the configuration is wrong.
-    Usage = 2,
+    Usage,
     /// Nobody answers at the endpoint.
-    Unreachable = 3,
+    Unreachable,
+    /// As a task ended.
+    Task(u8),
 }
 
 /// Why a command failed, and what to do about it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) error: anyhow::Error,
-    pub(crate) hint: Option<String>,
+    exit: Exit,
+    /// Absent if the code says it all.
+    error: Option<anyhow::Error>,
+    hint: Option<String>,
 }
 
 pub(crate) type Outcome = Result<(), Failure>;
@@ -34,7 +42,20 @@ pub(crate) type Outcome = Result<(), Failure>;
 
 impl Failure {
     pub(crate) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
-        Self { exit, error: error.into(), hint: None }
+        Self { exit, error: Some(error.into()), hint: None }
+    }
+
+    /// There is nothing to say but the code.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self { exit, error: None, hint: None }
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    pub(crate) fn with_exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
     }
 
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -43,11 +64,26 @@ impl Failure {
 
     /// Prints the failure; the process ends with the code.
     pub(crate) fn report(&self) -> ExitCode {
-        words(&format!("error: {:#}", self.error));
+        if let Some(error) = &self.error {
+            words(&format!("error: {error:#}"));
+        }
         if let Some(hint) = &self.hint {
             words(&format!("hint: {hint}"));
         }
-        ExitCode::from(self.exit as u8)
+        ExitCode::from(self.exit.code())
+    }
+}
+
+// === impl Exit ===
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::No => 1,
+            Self::Usage => 2,
+            Self::Unreachable => 3,
+            Self::Task(code) => code,
+        }
     }
 }
 
@@ -61,12 +97,52 @@ impl From<config::Error> for Failure {
 /// Prints data. A reader that went away (`| head`) is no failure of ours.
 pub(crate) fn data(text: &str) -> Outcome {
     match writeln!(io::stdout(), "{text}") {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let error = anyhow::Error::new(error).context("cannot write to stdout");
-            Err(Failure::new(Exit::No, error))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(unwritten(error)),
         _ => Ok(()),
     }
+}
+
+/// Passes bytes on as they are, to either stream. `false`: nobody reads there any more.
+pub(crate) fn bytes(bytes: &[u8], is_stderr: bool) -> Result<bool, Failure> {
+    let write = |mut to: Box<dyn Write>| to.write_all(bytes).and_then(|()| to.flush());
+    let written =
+        if is_stderr { write(Box::new(io::stderr())) } else { write(Box::new(io::stdout())) };
+    match written {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(unwritten(error)),
+    }
+}
+
+fn unwritten(error: io::Error) -> Failure {
+    Failure::new(Exit::No, anyhow::Error::new(error).context("cannot write the output"))
+}
+
+/// A table without lines, as kubectl prints them.
+pub(crate) fn table<const COLUMNS: usize>(
+    header: [&str; COLUMNS],
+    rows: impl IntoIterator<Item = [String; COLUMNS]>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(header);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding(PADDING);
+    }
+    table.trim_fmt()
+}
+
+pub(crate) fn json<T: Serialize>(answer: &T) -> Result<String, Failure> {
+    serde_json::to_string_pretty(answer).map_err(|error| unprintable(error, "JSON"))
+}
+
+/// An answer that cannot be said in the format that was asked for.
+pub(crate) fn unprintable(error: impl Into<anyhow::Error>, format: &str) -> Failure {
+    let error = error.into().context(format!("the answer cannot be written as {format}"));
+    Failure::new(Exit::No, error).with_hint("choose another format with -o")
 }
 
 /// Prints words for a person.

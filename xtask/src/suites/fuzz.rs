@@ -15,7 +15,15 @@ use crate::checkout::Checkout;
 use crate::process::{self, Finished};
 
 /// The programs of the crate `fuzz`. What each feeds on lies in `fuzz/seeds` under its name.
-const TARGETS: [&str; 5] = ["wire", "json", "transactions", "segments", "snapshots"];
+const TARGETS: [&str; 7] = [
+    "wire",
+    "json",
+    "transactions",
+    "segments",
+    "snapshots",
+    "label-records",
+    "label-transactions",
+];
 
 /// Enough to cover all that the seeds lead to.
 const TARGET_SECONDS: u32 = 20;

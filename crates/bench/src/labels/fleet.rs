@@ -15,15 +15,13 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::Options;
+use super::{Options, writes::Writes};
 use crate::{http, process};
 
 /// The first lists of a large cluster take a while.
 const READY_MAX: Duration = Duration::from_secs(120);
 
 const PROBE_PAUSE: Duration = Duration::from_millis(50);
-
-const READS: [&str; 3] = ["get", "list", "watch"];
 
 /// All replicas; dropping it kills them.
 pub(super) struct Fleet {
@@ -37,11 +35,11 @@ struct Replica {
 }
 
 /// What the replicas' counters say, summed over all of them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) processed: f64,
-    pub(super) writes: f64,
     pub(super) requests: f64,
+    pub(super) writes: Writes,
 }
 
 /// The largest resident size of either kind.
@@ -76,8 +74,8 @@ impl Fleet {
         for replica in self.replicas() {
             let counts = replica.counts().await?;
             sum.processed += counts.processed;
-            sum.writes += counts.writes;
             sum.requests += counts.requests;
+            sum.writes.add(&counts.writes);
         }
         Ok(sum)
     }
@@ -175,8 +173,7 @@ fn read_counts(page: &str) -> Counts {
             counts.processed += value;
         } else if sample.starts_with("windlass_labels_api_requests_total") {
             counts.requests += value;
-            let is_read = READS.iter().any(|verb| sample.contains(&format!("verb=\"{verb}\"")));
-            counts.writes += if is_read { 0.0 } else { value };
+            counts.writes.on_sample(sample, value);
         }
     }
     counts
@@ -187,15 +184,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_summed_and_reads_are_no_writes() {
+    fn counters_are_summed() {
         let page = "\
 # TYPE windlass_labels_processed counter
 windlass_labels_processed_total{row=\"D1\"} 3
 windlass_labels_processed_total{row=\"A3\"} 4
-windlass_labels_api_requests_total{verb=\"get\",code=\"200\"} 10
-windlass_labels_api_requests_total{verb=\"post\",code=\"201\"} 5
+windlass_labels_api_requests_total{verb=\"get\",resource=\"nodes\",namespace=\"\",code=\"200\"} 10
+windlass_labels_api_requests_total{verb=\"patch\",resource=\"nodes\",namespace=\"\",code=\"200\"} 5
 ";
         let counts = read_counts(page);
-        assert_eq!([counts.processed, counts.requests, counts.writes], [7.0, 15.0, 5.0]);
+        let made = counts.writes.total().made;
+        assert_eq!([counts.processed, counts.requests, made], [7.0, 15.0, 5.0]);
     }
 }

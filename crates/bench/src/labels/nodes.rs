@@ -13,8 +13,8 @@ use kubekit::{client, metrics::Requests};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-const TRANSACTIONS: &str = "node-metadata-transactions";
-const RECORDS: &str = "node-metadata";
+use super::{RECORDS, TRANSACTIONS};
+
 const MARKER: &str = "labels_restored";
 
 /// Requests under way while a storm is made.

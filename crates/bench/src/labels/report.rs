@@ -4,7 +4,10 @@ use std::{fmt, time::Duration};
 
 use serde::Serialize;
 
-use super::fleet::{Counts, Memory};
+use super::{
+    fleet::{Counts, Memory},
+    writes::Writes,
+};
 use crate::{
     Machine,
     table::{self, Table},
@@ -36,7 +39,8 @@ pub struct Storm {
     pub stored_in_s: f64,
     pub restored_in_s: f64,
     pub transactions_per_second: f64,
-    pub writes_per_node: f64,
+    /// For each node that leaves and returns.
+    pub writes_per_node: Writes,
     pub watcher_bytes: u64,
     pub processor_bytes: u64,
 }
@@ -84,10 +88,21 @@ impl Storm {
             stored_in_s: stored_in.as_secs_f64(),
             restored_in_s: restored_in.as_secs_f64(),
             transactions_per_second: (after.processed - before.processed) / busy,
-            writes_per_node: (after.writes - before.writes) / nodes as f64,
+            writes_per_node: after.writes.since(&before.writes, nodes as f64),
             watcher_bytes: 0,
             processor_bytes: 0,
         }
+    }
+
+    /// Of each kind, made and refused.
+    fn writes(&self) -> Table {
+        let heading = format!("storm of {}: writes per node cycle", self.nodes);
+        let mut table = Table::new(&[&heading, "carried out", "refused"]);
+        for (kind, tally) in self.writes_per_node.of_kinds() {
+            let [made, refused] = [tally.made, tally.refused].map(|count| format!("{count:.2}"));
+            table.push(vec![kind.to_string(), made, refused]);
+        }
+        table
     }
 
     pub(super) fn with_memory(self, memory: Memory) -> Self {
@@ -133,11 +148,9 @@ impl fmt::Display for Report {
             row(format!("{of}: stored"), format!("{:.1} s", storm.stored_in_s), "");
             let rate = format!("{:.0}", storm.transactions_per_second);
             row(format!("{of}: transactions/s"), rate, "≥ 40");
-            row(
-                format!("{of}: writes per node cycle"),
-                format!("{:.1}", storm.writes_per_node),
-                "≤ 12",
-            );
+            let writes = storm.writes_per_node.total();
+            row(format!("{of}: writes per node cycle"), format!("{:.1}", writes.made), "≤ 12");
+            row(format!("{of}: refused writes"), format!("{:.1}", writes.refused), "");
             let [watcher, processor] = [storm.watcher_bytes, storm.processor_bytes]
                 .map(|bytes| table::bytes(bytes as f64));
             row(format!("{of}: memory of a watcher"), watcher, "≤ 100 MB");
@@ -147,6 +160,7 @@ impl fmt::Display for Report {
         row("idle, requests/s of a replica".into(), idle, "≤ 1");
         writeln!(f, "{}; API server and load on the same cores", self.machine)?;
         writeln!(f, "{} watchers, {} processors\n", self.watchers, self.processors)?;
-        write!(f, "{table}")
+        write!(f, "{table}")?;
+        self.storms.iter().try_for_each(|storm| write!(f, "\n{}", storm.writes()))
     }
 }

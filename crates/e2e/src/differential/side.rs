@@ -225,7 +225,9 @@ impl Side {
         Ok(self.names.answer(&response))
     }
 
+    /// Of the strays, those that begin in the past begin below the compaction.
     async fn watch(&mut self, stream: Stream, request: pb::WatchCreateRequest) -> Outcome {
+        let start_revision = request.start_revision;
         let watching = match stream {
             Stream::Main => &mut self.main,
             Stream::Stray => &mut self.stray,
@@ -235,7 +237,11 @@ impl Side {
             None => *watching = Some(Watching::open(&self.client, request).await?),
         }
         let watching = watching.as_mut().context("the stream was just opened")?;
-        Ok(watching.created(&mut self.names).await?)
+        let created = watching.created(&mut self.names).await?;
+        if stream == Stream::Stray && start_revision <= number(&created["header"]["revision"]) {
+            watching.cancelled(number(&created["watch_id"]), &mut self.names).await?;
+        }
+        Ok(created)
     }
 
     async fn unwatch(&mut self, request: pb::WatchCancelRequest) -> Outcome {
@@ -329,4 +335,9 @@ impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Harness(error)
     }
+}
+
+/// A number as answers have it; none is 0.
+fn number(text: &Value) -> i64 {
+    text.as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
 }

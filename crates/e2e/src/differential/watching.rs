@@ -94,6 +94,17 @@ impl Watching {
         }
     }
 
+    /// Reads until a watch that begins below the compaction is told so. etcd looks after it within
+    /// 100 ms, and tells what is compacted by then.
+    pub async fn cancelled(&mut self, id: i64, names: &mut Names) -> Result<()> {
+        while self.live.contains(&id) {
+            if self.read(ANSWER_WAIT, names).await?.is_none() {
+                bail!("watch {id} below the compaction was not cancelled within {ANSWER_WAIT:?}");
+            }
+        }
+        Ok(())
+    }
+
     /// Reads until all watches have caught up with a revision.
     pub async fn settle(&mut self, revision: i64, names: &mut Names) -> Result<()> {
         for _ in 0..PROGRESS_REQUESTS_MAX {

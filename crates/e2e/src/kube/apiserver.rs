@@ -45,6 +45,8 @@ pub struct Apiserver {
     process: Option<Process>,
     kubectl: Kubectl,
     others: Vec<(String, Kubectl)>,
+    port: u16,
+    certificate: PathBuf,
 }
 
 /// What an API server reads from files.
@@ -98,11 +100,8 @@ impl Apiserver {
         })
         .await?;
         let kubectl = |user: &str, token: &str| {
-            Kubectl::new(
-                scene,
-                &files.folder,
-                &Login { user, token, port, certificate: &certificate },
-            )
+            let login = Login { user, token, port, certificate: &certificate };
+            Kubectl::new(scene, &files.folder, &login)
         };
         let others = files.other_tokens.iter();
         let others = others.map(|(user, token)| Ok((user.clone(), kubectl(user, token)?)));
@@ -111,6 +110,8 @@ impl Apiserver {
             kubectl: kubectl("admin", &files.admin_token)?,
             program,
             process: Some(process),
+            port,
+            certificate,
         };
         server.wait_ready().await?;
         server.ensure_ours(store).await?;
@@ -127,6 +128,24 @@ impl Apiserver {
     pub fn kubectl_of(&self, user: &str) -> Result<&Kubectl> {
         let found = self.others.iter().find(|(name, _)| name == user);
         found.map(|(_, kubectl)| kubectl).with_context(|| format!("{user} has no token"))
+    }
+
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// By what clients know it.
+    #[must_use]
+    pub fn certificate(&self) -> &Path {
+        &self.certificate
+    }
+
+    /// Somebody who has a token from elsewhere, and perhaps another way to the server: the port is
+    /// that of whoever passes on what arrives there.
+    pub fn login(&self, scene: &Scene, user: &str, token: &str, port: u16) -> Result<Kubectl> {
+        let login = Login { user, token, port, certificate: &self.certificate };
+        Kubectl::new(scene, &scene.folder("kube")?, &login)
     }
 
     pub fn ensure_alive(&mut self) -> Result<()> {

@@ -1,18 +1,15 @@
 //! What the API server was asked, and by whom: its audit log.
 
-use std::fs;
-use std::path::PathBuf;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::kube;
 use crate::scene::Scene;
 
 /// The audit log of one API server.
 #[derive(Debug)]
 pub struct Audit {
-    policy: PathBuf,
-    log: PathBuf,
+    log: kube::Audit,
 }
 
 /// One answered request.
@@ -29,32 +26,16 @@ pub struct Request {
 
 impl Audit {
     pub(super) fn new(scene: &Scene) -> Result<Self> {
-        let folder = scene.folder("kube")?;
-        let audit = Self { policy: folder.join("audit.json"), log: folder.join("audit.log") };
-        let policy = json!({
-            "apiVersion": "audit.k8s.io/v1",
-            "kind": "Policy",
-            "omitStages": ["RequestReceived", "ResponseStarted"],
-            "rules": [{"level": "Metadata"}],
-        });
-        fs::write(&audit.policy, policy.to_string()).context("write the audit policy")?;
-        Ok(audit)
+        Ok(Self { log: kube::Audit::new(scene, &json!([{"level": "Metadata"}]))? })
     }
 
     pub(super) fn flags(&self) -> Vec<String> {
-        vec![
-            format!("--audit-policy-file={}", self.policy.display()),
-            format!("--audit-log-path={}", self.log.display()),
-            // A storm writes more than the default of 100 MB; a rotated log would be counted short.
-            "--audit-log-maxsize=4096".to_owned(),
-        ]
+        self.log.flags()
     }
 
     /// Every request so far, in the order of their answers.
     pub fn requests(&self) -> Result<Vec<Request>> {
-        let log = fs::read_to_string(&self.log).context("read the audit log")?;
-        let complete = log.rfind('\n').map_or("", |end| &log[..end]);
-        complete.lines().map(read).collect()
+        Ok(self.log.events()?.iter().map(read).collect())
     }
 
     /// Successful patches of a Node by this user.
@@ -71,14 +52,13 @@ impl Audit {
     }
 }
 
-fn read(line: &str) -> Result<Request> {
-    let event: Value = serde_json::from_str(line).context("read a line of the audit log")?;
+fn read(event: &Value) -> Request {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Ok(Request {
+    Request {
         user: text(&event["user"]["username"]),
         verb: text(&event["verb"]),
         resource: text(&event["objectRef"]["resource"]),
         name: text(&event["objectRef"]["name"]),
         code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
-    })
+    }
 }

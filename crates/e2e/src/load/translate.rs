@@ -45,9 +45,13 @@ pub(super) fn is_unknown(code: Code) -> bool {
     matches!(code, Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal)
 }
 
-/// All events from revision 1 to the present, by a watch of everything. Nothing may have been
-/// compacted.
+/// All events from revision 1 to the present. Nothing may have been compacted.
 pub async fn read_truth(client: &Client) -> Result<Truth> {
+    Ok(Truth::new(read_events(client).await?.iter().map(event)))
+}
+
+/// The same as the store tells them, by a watch of everything.
+pub async fn read_events(client: &Client) -> Result<Vec<mvccpb::Event>> {
     let everything = Bytes::from_static(b"\0");
     let last = current_revision(client).await?;
     let create = pb::WatchCreateRequest {
@@ -61,16 +65,16 @@ pub async fn read_truth(client: &Client) -> Result<Truth> {
     let request = pb::WatchRequest { request_union: Some(union) };
     let requests = tokio_stream::once(request).chain(tokio_stream::pending());
     let mut stream = client.watch().watch(requests).await.context("watch everything")?.into_inner();
-    let mut events: Vec<Event> = Vec::new();
-    while events.last().map_or(1, |event| event.revision) < last {
+    let mut events: Vec<mvccpb::Event> = Vec::new();
+    while events.last().map_or(1, |event| event.kv().mod_revision()) < last {
         let response = stream.message().await.context("read all events")?;
         let response = response.context("the watch ended early")?;
         if response.canceled {
             bail!("the watch of everything was cancelled: {response:?}");
         }
-        events.extend(response.events.iter().map(event));
+        events.extend(response.events);
     }
-    Ok(Truth::new(events))
+    Ok(events)
 }
 
 pub(super) async fn current_revision(client: &Client) -> Result<i64> {

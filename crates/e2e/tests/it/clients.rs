@@ -4,5 +4,6 @@ mod blocking;
 mod etcdctl;
 mod gateway;
 mod libraries;
+mod no_space;
 mod streams;
 mod tls;

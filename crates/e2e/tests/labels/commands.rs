@@ -16,6 +16,9 @@ use crate::stage::{Stage, cases, gold};
 
 /// How long a marker may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a replica that was killed in an earlier case holds the Lease of those that look after
+/// everything.
+const RESYNC_LEASE: Duration = Duration::from_secs(60);
 
 cases! {
     list_and_show_say_what_is_kept,
@@ -27,6 +30,7 @@ cases! {
     system_labels_stored_is_the_seeds_pure_rule,
     poison_is_set_aside_and_said,
     run_does_both,
+    metrics_tell_the_size_of_every_store,
     uninstall_waits_for_watchers_and_takes_the_marks_off,
 }
 
@@ -210,6 +214,34 @@ async fn run_does_both(stage: &mut Stage) -> Result<()> {
     cluster.add("one-process", &BTreeMap::new()).await?;
     cluster.wait_restored("one-process", &gold()).await?;
     both.stop().await
+}
+
+/// One process that looks at all three: something stays in the queue, something is stored, and a
+/// node lives.
+async fn metrics_tell_the_size_of_every_store(stage: &mut Stage) -> Result<()> {
+    stage.run(0, 0).await?;
+    let cluster = stage.cluster();
+    let uid = "66666666-6666-4666-8666-666666666666";
+    let mut poison = transaction("unreadable", "7", uid, None);
+    poison.data = Some(BTreeMap::from([("type".to_owned(), "nonsense".to_owned())]));
+    cluster.post(TRANSACTIONS, &poison).await?;
+    let first = stage.world.replica(Role::Both).await?;
+    cluster.remember("measured", &gold()).await?;
+    cluster.add("measured", &BTreeMap::new()).await?;
+    cluster.wait_checkpointed("measured", &gold()).await?;
+    first.stop().await?;
+
+    // Records are looked at when a processor begins to look after everything, and seldom then.
+    let second = stage.world.replica(Role::Both).await?;
+    for store in ["transactions", "records", "checkpoints"] {
+        let metric = format!("windlass_labels_store_bytes{{store=\"{store}\"}}");
+        wait_for(&format!("the size of the {store}"), RESYNC_LEASE + PATIENCE, async || {
+            let bytes = second.metric(&metric).await?;
+            Ok(if bytes > 0.0 { Level::Reached(()) } else { Level::Below(format!("{bytes}")) })
+        })
+        .await?;
+    }
+    second.stop().await
 }
 
 async fn uninstall_waits_for_watchers_and_takes_the_marks_off(stage: &mut Stage) -> Result<()> {

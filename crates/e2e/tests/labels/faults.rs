@@ -5,30 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use e2e::labels::{Cluster, Role, labels};
-use e2e::report::say;
+use e2e::labels::{Role, labels};
 use e2e::scene::bound;
 use e2e::wait::{Level, wait_for};
-use futures::StreamExt;
-use futures::stream;
-use kube::ResourceExt;
-use kube::api::ListParams;
 use rustix::process::Signal;
 
-use crate::stage::{Stage, cases, gold};
-
-/// Nodes of a small and of a large storm; the large one only at length.
-const STORM: usize = 150;
-const LARGE_STORM: usize = 5000;
-
-/// Requests in flight while nodes are created and deleted.
-const STORM_WIDTH: usize = 16;
-
-/// How long a storm may take; on two shared cores the API server itself is the limit.
-const STORM_WAIT: Duration = Duration::from_secs(900);
-
-/// Replicas of each kind that are killed in turn.
-const CROWD: usize = 4;
+use crate::stage::{CROWD, Stage, cases, gold, labels_of, names};
 
 /// Nodes that come and go while replicas are killed, by default and at length.
 const CHAOS_NODES: (usize, usize) = (24, 100);
@@ -46,7 +28,6 @@ cases! {
     watcher_stalls,
     history_rolls_back,
     replicas_are_killed_at_random,
-    storm,
 }
 
 /// The API server still has the events: the last edit before the deletion is kept.
@@ -131,7 +112,7 @@ async fn api_server_restarts_while_nodes_come_and_go(stage: &mut Stage) -> Resul
     for node in &nodes {
         cluster.wait_restored(node, &gold()).await?;
     }
-    restored_once(stage, &nodes)?;
+    stage.restored_once(&nodes)?;
     stage.run(1, 1).await
 }
 
@@ -143,7 +124,7 @@ async fn storage_stalls(stage: &mut Stage) -> Result<()> {
     pass(STALL).await?;
     stage.world.store.process()?.signal(Signal::CONT)?;
     cluster.wait_restored("slow-storage", &gold()).await?;
-    restored_once(stage, &["slow-storage".to_owned()])
+    stage.restored_once(&["slow-storage".to_owned()])
 }
 
 /// The other watcher posts what the stalled one would have; awake again, it posts nothing twice.
@@ -158,7 +139,7 @@ async fn watcher_stalls(stage: &mut Stage) -> Result<()> {
     stage.watchers[0].resume()?;
     cluster.remember("one-eye-probe", &gold()).await?;
     cluster.wait_settled("one-eye").await?;
-    restored_once(stage, &["one-eye".to_owned()])?;
+    stage.restored_once(&["one-eye".to_owned()])?;
     stage.run(1, 1).await
 }
 
@@ -209,7 +190,7 @@ async fn replicas_are_killed_at_random(stage: &mut Stage) -> Result<()> {
         cluster.wait_restored(node, &labels_of(node)).await?;
         cluster.wait_settled(node).await?;
     }
-    restored_once(stage, &nodes)?;
+    stage.restored_once(&nodes)?;
     stage.run(1, 1).await
 }
 
@@ -222,93 +203,6 @@ async fn kill_one(stage: &mut Stage, number: usize) -> Result<()> {
     };
     replicas.remove(number / 2 % CROWD).kill()?;
     replicas.push(stage.world.launch(role, &[])?);
-    Ok(())
-}
-
-/// Every node of a cluster leaves and returns.
-async fn storm(stage: &mut Stage) -> Result<()> {
-    stage.run(2, CROWD).await?;
-    let count = bound(STORM, LARGE_STORM);
-    let cluster = stage.cluster();
-    let nodes = names("storm", count);
-    for_each(&nodes, async |node| cluster.add(node, &labels_of(node)).await.map(drop)).await?;
-    for_each(&nodes, async |node| cluster.remove(node).await).await?;
-    let began = tokio::time::Instant::now();
-    wait_for("every node's labels to be stored", STORM_WAIT, async || {
-        let records =
-            cluster.config_maps(e2e::labels::RECORDS).list(&ListParams::default()).await?;
-        let stored = records.iter().filter(|map| map.name_any().starts_with("storm-")).count();
-        Ok(if stored == count { Level::Reached(()) } else { Level::Below(format!("{stored}")) })
-    })
-    .await?;
-    let stored_in = began.elapsed();
-    for_each(&nodes, async |node| cluster.add(node, &BTreeMap::new()).await.map(drop)).await?;
-    wait_all_restored(&cluster, &nodes).await?;
-    say(&format!("{count} nodes stored in {stored_in:?}, restored after {:?}", began.elapsed()));
-    restored_once(stage, &nodes)?;
-    let locks = cluster.locks().await?;
-    ensure!(locks.is_empty(), "locks left behind: {locks:?}");
-    stage.run(1, 1).await
-}
-
-async fn wait_all_restored(cluster: &Cluster, nodes: &[String]) -> Result<()> {
-    wait_for("every node to be restored", STORM_WAIT, async || {
-        let live = cluster.nodes().list(&ListParams::default()).await?;
-        let live: BTreeMap<String, BTreeMap<String, String>> =
-            live.into_iter().map(|node| (node.name_any(), node.labels().clone())).collect();
-        let is_restored = |node: &&String| {
-            let labels = live.get(*node);
-            labels.is_some_and(|labels| {
-                labels.contains_key("labels_restored")
-                    && labels_of(node).iter().all(|(key, value)| labels.get(key) == Some(value))
-            })
-        };
-        let restored = nodes.iter().filter(is_restored).count();
-        Ok(if restored == nodes.len() {
-            Level::Reached(())
-        } else {
-            Level::Below(format!("{restored}"))
-        })
-    })
-    .await?;
-    for node in [&nodes[0], &nodes[nodes.len() - 1]] {
-        cluster.wait_settled(node).await?;
-    }
-    wait_for("the queue to be empty", STORM_WAIT, async || {
-        let queued =
-            cluster.config_maps(e2e::labels::TRANSACTIONS).list(&ListParams::default()).await?;
-        let left = queued.items.len();
-        Ok(if left == 0 { Level::Reached(()) } else { Level::Below(format!("{left}")) })
-    })
-    .await
-}
-
-async fn for_each(nodes: &[String], act: impl AsyncFn(&str) -> Result<()>) -> Result<()> {
-    let act = &act;
-    let results = stream::iter(nodes).map(async |node| act(node).await);
-    let results: Vec<Result<()>> = results.buffer_unordered(STORM_WIDTH).collect().await;
-    results.into_iter().collect()
-}
-
-/// One write to each node by the service, since only one incarnation of it was restored.
-fn restored_once(stage: &Stage, nodes: &[String]) -> Result<()> {
-    let user = stage.world.account(Role::Process);
-    let mut patches: BTreeMap<String, usize> = BTreeMap::new();
-    for request in stage.world.audit.requests()? {
-        if request.user == user
-            && request.verb == "patch"
-            && request.resource == "nodes"
-            && request.code == 200
-        {
-            *patches.entry(request.name).or_default() += 1;
-        }
-    }
-    let wrong: Vec<_> = nodes
-        .iter()
-        .filter(|node| patches.get(*node) != Some(&1))
-        .map(|node| (node, patches.get(node)))
-        .collect();
-    ensure!(wrong.is_empty(), "restored more or less than once: {wrong:?}");
     Ok(())
 }
 
@@ -325,13 +219,4 @@ async fn pass(time: Duration) -> Result<()> {
         Ok(if elapsed >= time { Level::Reached(()) } else { Level::Below(format!("{elapsed:?}")) })
     })
     .await
-}
-
-fn names(prefix: &str, count: usize) -> Vec<String> {
-    (0..count).map(|number| format!("{prefix}-{number:04}")).collect()
-}
-
-/// Labels that no other node has.
-fn labels_of(node: &str) -> BTreeMap<String, String> {
-    labels(&[("team/tier", "gold"), ("of", node), ("node-role.kubernetes.io/worker", "")])
 }

@@ -7,6 +7,7 @@ mod regressions;
 mod rights;
 mod seed;
 mod stage;
+mod storms;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -32,8 +33,15 @@ fn main() -> ExitCode {
 }
 
 fn cases() -> Vec<Case> {
-    [seed::cases(), regressions::cases(), rights::cases(), faults::cases(), commands::cases()]
-        .concat()
+    [
+        seed::cases(),
+        regressions::cases(),
+        rights::cases(),
+        faults::cases(),
+        storms::cases(),
+        commands::cases(),
+    ]
+    .concat()
 }
 
 fn trial(theatre: &Arc<Mutex<Theatre>>, lane: &str, store: Lane, case: Case) -> Trial {

@@ -2,10 +2,14 @@
 //! and of a Node only its labels.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::kube::Kubectl;
 use e2e::labels::{CHECKPOINTS, KUBELET_NODE, OUTSIDER, RECORDS, Role, TRANSACTIONS, labels};
+use e2e::wait::{Level, wait_for};
+use kube::ResourceExt;
+use kube::api::ListParams;
 use serde_json::json;
 
 use crate::stage::{Stage, cases};
@@ -13,9 +17,13 @@ use crate::stage::{Stage, cases};
 cases! {
     accounts_have_the_rights_of_the_table_and_no_others,
     stores_are_closed_to_the_mightiest_stranger,
+    leases_are_closed_to_the_mightiest_stranger,
     processor_changes_labels_and_nothing_else_of_a_node,
     kubelet_that_forges_the_marker_replaces_no_record,
 }
+
+/// A replica takes its Lease when it starts.
+const LEASE_WAIT: Duration = Duration::from_secs(60);
 
 /// Namespace, resource and verbs; an empty namespace stands for what holds in all of them.
 type Rights = &'static [(&'static str, &'static str, &'static str)];
@@ -91,6 +99,39 @@ async fn stores_are_closed_to_the_mightiest_stranger(stage: &mut Stage) -> Resul
     let deleted = stranger.run(&[&["delete"], &record[..]].concat()).await;
     expect_refused(deleted, "windlass-labels-store")?;
     stranger.run(&["create", "configmap", "harmless", "--namespace=default"]).await?;
+    Ok(())
+}
+
+/// Whoever could write the Leases could stop the service: hold every lock, or pass for all replicas.
+async fn leases_are_closed_to_the_mightiest_stranger(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    let held = wait_for("a replica's Lease", LEASE_WAIT, async || {
+        let leases = cluster.leases(CHECKPOINTS).list(&ListParams::default()).await?;
+        Ok(match leases.items.first() {
+            Some(lease) => Level::Reached(lease.name_any()),
+            None => Level::Below("none".to_owned()),
+        })
+    })
+    .await?;
+    let stranger = stage.world.server.kubectl_of(OUTSIDER)?.clone();
+    let lease = |namespace: &str| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "forged", "namespace": namespace},
+            "spec": {"holderIdentity": "forged", "leaseDurationSeconds": 3600},
+        })
+    };
+    for namespace in [TRANSACTIONS, RECORDS, CHECKPOINTS] {
+        let created = stranger.create(&[lease(namespace)]).await;
+        expect_refused(created, "windlass-labels-store")?;
+    }
+    let held = ["lease", held.as_str(), "--namespace", CHECKPOINTS];
+    let patch = r#"--patch={"spec":{"holderIdentity":"forged"}}"#;
+    let patched = stranger.run(&[&["patch"], &held[..], &["--type=merge", patch]].concat()).await;
+    expect_refused(patched, "windlass-labels-store")?;
+    let deleted = stranger.run(&[&["delete"], &held[..]].concat()).await;
+    expect_refused(deleted, "windlass-labels-store")?;
+    stranger.create(&[lease("default")]).await?;
     Ok(())
 }
 

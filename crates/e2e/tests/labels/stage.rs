@@ -12,6 +12,9 @@ use e2e::store::Lane;
 use futures::future::LocalBoxFuture;
 use tokio::runtime::Runtime;
 
+/// Replicas of one kind, where one shall not be enough.
+pub(crate) const CROWD: usize = 4;
+
 /// One named test.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
@@ -48,6 +51,15 @@ pub(crate) struct Stage {
 /// What a node of most cases carries.
 pub(crate) fn gold() -> BTreeMap<String, String> {
     labels(&[("team/tier", "gold"), ("rack", "r7")])
+}
+
+/// Labels that no other node has.
+pub(crate) fn labels_of(node: &str) -> BTreeMap<String, String> {
+    labels(&[("team/tier", "gold"), ("of", node), ("node-role.kubernetes.io/worker", "")])
+}
+
+pub(crate) fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix}-{number:04}")).collect()
 }
 
 // === impl Theatre ===
@@ -123,6 +135,28 @@ impl Stage {
     pub(crate) async fn run_processor(&mut self) -> Result<Cluster> {
         self.run(0, 1).await?;
         Ok(self.cluster())
+    }
+
+    /// One write to each node by the service, since only one incarnation of it was restored.
+    pub(crate) fn restored_once(&self, nodes: &[String]) -> Result<()> {
+        let user = self.world.account(Role::Process);
+        let mut patches: BTreeMap<String, usize> = BTreeMap::new();
+        for request in self.world.audit.requests()? {
+            if request.user == user
+                && request.verb == "patch"
+                && request.resource == "nodes"
+                && request.code == 200
+            {
+                *patches.entry(request.name).or_default() += 1;
+            }
+        }
+        let wrong: Vec<_> = nodes
+            .iter()
+            .filter(|node| patches.get(*node) != Some(&1))
+            .map(|node| (node, patches.get(node)))
+            .collect();
+        ensure!(wrong.is_empty(), "restored more or less than once: {wrong:?}");
+        Ok(())
     }
 
     /// A copy of the store's data, taken while nothing runs; replicas are stopped.

@@ -80,6 +80,7 @@ const CATALOGUE: &str = r#"
 9 ClusterVersionUnavailable: etcdserver: cluster version not found during downgrade
 9 DowngradeInProgress: etcdserver: cluster has a downgrade job in progress
 9 NoInflightDowngrade: etcdserver: no inflight downgrade job
+2 UnknownMethod: etcdserver: unknown method
 "#;
 
 #[test]

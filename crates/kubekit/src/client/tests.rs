@@ -146,8 +146,8 @@ async fn a_busy_server_is_asked_again_only_if_allowed() {
     assert_eq!(
         counted(&registry),
         [
-            r#"api_requests_total{verb="get",code="200"} 1"#,
-            r#"api_requests_total{verb="get",code="503"} 1"#
+            r#"api_requests_total{verb="get",resource="configmaps",namespace="default",code="200"} 1"#,
+            r#"api_requests_total{verb="get",resource="configmaps",namespace="default",code="503"} 1"#
         ]
     );
 }
@@ -190,7 +190,12 @@ async fn an_answer_that_does_not_come_is_given_up_and_counted() {
     let answer_timeout = Duration::from_millis(50);
     let cluster = server.cluster(Options { answer_timeout, ..Options::default() }, requests).await;
     assert!(get(&cluster.client().unwrap()).await.is_err());
-    assert_eq!(counted(&registry), [r#"api_requests_total{verb="get",code="none"} 1"#]);
+    assert_eq!(
+        counted(&registry),
+        [
+            r#"api_requests_total{verb="get",resource="configmaps",namespace="default",code="none"} 1"#
+        ]
+    );
 }
 
 #[tokio::test]

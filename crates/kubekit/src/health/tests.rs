@@ -12,10 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::pages::Pages;
 use super::{Health, Options, Service};
+use crate::metrics::{Asked, Requests};
 
 async fn check(health: &Health, method: &str, target: &str, expected: Expect) {
     let mut registry = Registry::with_prefix("windlass_labels");
-    crate::metrics::Requests::register(&mut registry).begin("list").answered(StatusCode::OK);
+    let asked = Asked { verb: "list", resource: "nodes".to_owned(), namespace: String::new() };
+    Requests::register(&mut registry).begin(asked).answered(StatusCode::OK);
     let pages = Pages { health: health.clone(), registry: Arc::new(registry) };
     let request = Request::builder().method(method).uri(target).body(()).unwrap();
     let (head, body) = pages.answer(&request).into_parts();
@@ -101,7 +103,7 @@ async fn metrics_have_the_prefix_of_the_registry() {
             200
             # HELP windlass_labels_api_requests Requests to the API server, by what they asked and the code of the answer.
             # TYPE windlass_labels_api_requests counter
-            windlass_labels_api_requests_total{verb="list",code="200"} 1
+            windlass_labels_api_requests_total{verb="list",resource="nodes",namespace="",code="200"} 1
             # EOF
         "#]],
     )

@@ -27,16 +27,7 @@ pub struct LabelChange {
 /// node.
 #[must_use]
 pub fn restore(stored: &Labels, live: &Labels, policy: &Policy) -> LabelChange {
-    let mut change = LabelChange::default();
-    for key in keys_of(stored, live) {
-        let (wanted, found) = (stored.get(key), live.get(key));
-        match policy.class_of(key) {
-            Class::Live => {}
-            Class::PreferLive if found.is_some() => {}
-            Class::PreferLive | Class::Stored => change.add(key, found, wanted),
-        }
-    }
-    change
+    towards(stored, live, keys_of(stored, live), policy)
 }
 
 /// Brings `labels`, which were `base` before someone edited them, to what they would be if they
@@ -44,19 +35,8 @@ pub fn restore(stored: &Labels, live: &Labels, policy: &Policy) -> LabelChange {
 /// and repeating it changes nothing.
 #[must_use]
 pub fn amend(labels: &Labels, base: &Labels, target: &Labels, policy: &Policy) -> LabelChange {
-    let mut change = LabelChange::default();
-    for key in keys_of(base, target) {
-        let (found, was, wanted) = (labels.get(key), base.get(key), target.get(key));
-        if found != was {
-            continue;
-        }
-        match policy.class_of(key) {
-            Class::Live => {}
-            Class::PreferLive if found.is_some() => {}
-            Class::PreferLive | Class::Stored => change.add(key, found, wanted),
-        }
-    }
-    change
+    let unedited = keys_of(base, target).filter(|key| labels.get(*key) == base.get(*key));
+    towards(target, labels, unedited, policy)
 }
 
 /// The patch that carries a change to a node and marks it with the snapshot's version.
@@ -86,9 +66,29 @@ pub fn patch(
     }
 }
 
+/// What makes `labels` equal to `target` in these keys, as far as the policy lets it.
+fn towards<'a>(
+    target: &Labels,
+    labels: &Labels,
+    keys: impl Iterator<Item = &'a String>,
+    policy: &Policy,
+) -> LabelChange {
+    let mut change = LabelChange::default();
+    for key in keys {
+        let (found, wanted) = (labels.get(key), target.get(key));
+        match policy.class_of(key) {
+            Class::Live => {}
+            Class::PreferLive if found.is_some() => {}
+            Class::PreferLive | Class::Stored => change.add(key, found, wanted),
+        }
+    }
+    change
+}
+
 /// The keys of both but the marker's, each once.
-fn keys_of<'a>(one: &'a Labels, other: &'a Labels) -> BTreeSet<&'a String> {
-    one.keys().chain(other.keys()).filter(|key| *key != MARKER).collect()
+fn keys_of<'a>(one: &'a Labels, other: &'a Labels) -> impl Iterator<Item = &'a String> {
+    let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    keys.into_iter().filter(|key| *key != MARKER)
 }
 
 // === impl LabelChange ===

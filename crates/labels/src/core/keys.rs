@@ -12,6 +12,10 @@ pub const MARKER_ANNOTATION: &str = "labels.windlass.dev/restored";
 /// The label that takes a transaction out of the queue, with the reason as its value.
 pub const QUARANTINED: &str = "labels.windlass.dev/quarantined";
 
+/// The annotation on all our ConfigMaps that tells the size of their data to those who see only
+/// metadata.
+pub const DATA_BYTES: &str = "labels.windlass.dev/data-bytes";
+
 /// Annotations of transactions and checkpoints.
 pub const NODE: &str = "labels.windlass.dev/node";
 pub const NODE_UID: &str = "labels.windlass.dev/node-uid";

@@ -49,12 +49,10 @@ impl NodeHash {
         &self.0
     }
 
-    /// The lowest hash that begins with the eight bytes of `point`.
+    /// Where it lies on the circle of hashes: its first eight bytes.
     #[must_use]
-    pub fn at_or_above(point: u64) -> Self {
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&point.to_be_bytes());
-        Self(bytes)
+    pub fn point(&self) -> u64 {
+        self.0[..8].iter().fold(0, |point, byte| point << 8 | u64::from(*byte))
     }
 }
 
@@ -169,8 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_lies_at_the_start_of_its_hashes() {
-        assert!(NodeHash::at_or_above(0x8aca_0dd3_00d2_436b) < NodeHash::of("worker-7"));
-        assert!(NodeHash::at_or_above(0x8aca_0dd3_00d2_436c) > NodeHash::of("worker-7"));
+    fn a_point_is_the_start_of_its_hash() {
+        assert_eq!(NodeHash::of("worker-7").point(), 0x8aca_0dd3_00d2_436b);
     }
 }

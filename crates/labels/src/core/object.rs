@@ -6,9 +6,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    keys::{MARKER, MARKER_ANNOTATION},
+    keys::{DATA_BYTES, MARKER, MARKER_ANNOTATION},
     rv::ResourceVersion,
 };
+
+/// What a ConfigMap takes besides its texts, about.
+const OVERHEAD_BYTES: usize = 512;
 
 /// Label keys and their values, without the marker.
 pub type Labels = BTreeMap<String, String>;
@@ -56,6 +59,31 @@ impl fmt::Display for Uid {
     }
 }
 
+// === impl Document ===
+
+impl Document {
+    /// What it takes, about. Of a header, whose data nobody has read, it is what was noted when they
+    /// were written; what somebody else wrote has no such note.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let data = match self.data.is_empty() {
+            true => self.annotations.get(DATA_BYTES).map_or(0, |noted| noted.parse().unwrap_or(0)),
+            false => self.data_bytes(),
+        };
+        bytes_of(&self.labels) + bytes_of(&self.annotations) + data + OVERHEAD_BYTES
+    }
+
+    /// What its data take.
+    #[must_use]
+    pub fn data_bytes(&self) -> usize {
+        bytes_of(&self.data)
+    }
+}
+
+fn bytes_of(texts: &BTreeMap<String, String>) -> usize {
+    texts.iter().map(|(key, value)| key.len() + value.len()).sum()
+}
+
 // === impl Marker ===
 
 impl Marker {
@@ -88,6 +116,24 @@ mod tests {
         let taken = Marker::take(&mut labels, &owned(MARKER_ANNOTATION, annotation));
         assert_eq!(labels, Labels::new(), "the marker is no label");
         taken
+    }
+
+    #[test]
+    fn a_header_is_as_large_as_it_was_noted() {
+        let pair = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
+        let whole = Document {
+            annotations: pair(DATA_BYTES, "7"),
+            data: pair("key", "text"),
+            ..Document::default()
+        };
+        let texts = DATA_BYTES.len() + "7keytext".len();
+        assert_eq!((whole.data_bytes(), whole.bytes()), (7, texts + OVERHEAD_BYTES));
+        let header = Document { data: [].into(), ..whole.clone() };
+        assert_eq!(header.bytes(), whole.bytes());
+        for foreign in [pair("other", "7"), pair(DATA_BYTES, "many")] {
+            let bytes = bytes_of(&foreign) + OVERHEAD_BYTES;
+            assert_eq!(Document { annotations: foreign, ..header.clone() }.bytes(), bytes);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! transaction's content, and knows no time or chance but what it is given.
 //!
 //! ```text
-//!              on_seen, on_wish                  pick
+//!              on_seen, on_wish             due in pick
 //!   (none) ───────────────────────▶ ready ─────────────────▶ busy
 //!                                     ▲  ▲                     │ release
 //!                          due in pick│  └──── more to do ─────┤
@@ -14,6 +14,7 @@
 //! A node without anything to do but quarantined transactions is idle: their label has to go first.
 
 mod node;
+mod spread;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,10 @@ use std::{
 
 use jiff::Timestamp;
 
-use self::node::{NodeQueue, Stage};
+use self::{
+    node::{NodeQueue, Stage},
+    spread::{Place, Spread},
+};
 use super::{
     names::{NodeHash, TransactionName},
     object::{Document, Uid},
@@ -49,13 +53,16 @@ const ASIDE_SPREAD: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Queue {
     nodes: BTreeMap<NodeHash, NodeQueue>,
-    /// Nodes to pick from. Hashes lie evenly, so the one that follows a random point is random.
-    ready: BTreeSet<NodeHash>,
+    /// Nodes to pick from, in the order of this processor.
+    ready: BTreeSet<Place>,
+    spread: Spread,
     /// Nodes that wait for a moment, soonest first.
     aside: BTreeSet<(Instant, NodeHash)>,
     payload_bytes_max: usize,
     transactions_max: usize,
     payload_bytes: usize,
+    /// Of all transactions, whether their content is kept here or not.
+    bytes: usize,
     transactions: usize,
     is_overflowing: bool,
 }
@@ -116,34 +123,34 @@ pub struct Census {
     pub quarantined: usize,
     /// When the oldest pending one was created.
     pub oldest: Option<Timestamp>,
-    /// All of them, whether kept here or not.
-    pub bytes: usize,
 }
 
 // === impl Queue ===
 
-impl Default for Queue {
-    fn default() -> Self {
-        Self::bounded(PAYLOAD_BYTES_MAX, TRANSACTIONS_MAX)
-    }
-}
-
 impl Queue {
-    fn bounded(payload_bytes_max: usize, transactions_max: usize) -> Self {
+    /// The queue of the processor that is called `me`.
+    #[must_use]
+    pub fn new(me: &str) -> Self {
+        Self::bounded(me, PAYLOAD_BYTES_MAX, TRANSACTIONS_MAX)
+    }
+
+    fn bounded(me: &str, payload_bytes_max: usize, transactions_max: usize) -> Self {
         Self {
             nodes: BTreeMap::new(),
             ready: BTreeSet::new(),
+            spread: Spread::new(me),
             aside: BTreeSet::new(),
             payload_bytes_max,
             transactions_max,
             payload_bytes: 0,
+            bytes: 0,
             transactions: 0,
             is_overflowing: false,
         }
     }
 
     /// A transaction was created or changed.
-    pub fn on_seen(&mut self, seen: Seen) {
+    pub fn on_seen(&mut self, seen: Seen, now: Instant) {
         self.forget(&seen.name);
         self.is_overflowing |= self.transactions >= self.transactions_max;
         if self.is_overflowing {
@@ -153,10 +160,11 @@ impl Queue {
         if has_room {
             self.payload_bytes += seen.bytes;
         }
+        self.bytes += seen.bytes;
         self.transactions += 1;
         let hash = seen.name.node().clone();
         self.nodes.entry(hash.clone()).or_default().insert(seen, has_room);
-        self.update(&hash);
+        self.update(&hash, now);
     }
 
     /// A transaction is gone: deleted by us or by another. One that was posted under its name since
@@ -166,7 +174,7 @@ impl Queue {
         let waiting = node.and_then(|node| node.transactions.get(name.rv()));
         if waiting.is_some_and(|waiting| waiting.uid.as_ref() == uid) {
             self.forget(name);
-            self.update(name.node());
+            self.retire(name.node());
         }
     }
 
@@ -176,37 +184,46 @@ impl Queue {
         if let Some(waiting) = node.and_then(|node| node.transactions.get_mut(name.rv())) {
             waiting.is_quarantined = true;
         }
-        self.update(name.node());
+        self.retire(name.node());
     }
 
     /// The queue is exactly `all`: what is not among them is gone.
-    pub fn on_listed(&mut self, all: Vec<Seen>) {
+    pub fn on_listed(&mut self, all: Vec<Seen>, now: Instant) {
         self.is_overflowing = false;
         let listed: BTreeSet<TransactionName> = all.iter().map(|seen| seen.name.clone()).collect();
         let known: Vec<TransactionName> = self.names().collect();
         for gone in known.iter().filter(|name| !listed.contains(name)) {
             self.forget(gone);
-            self.update(gone.node());
+            self.retire(gone.node());
         }
         for seen in all {
-            self.on_seen(seen);
+            self.on_seen(seen, now);
         }
     }
 
     /// The node is to be settled even if nothing is queued for it. The first wish counts until it is
     /// fulfilled.
-    pub fn on_wish(&mut self, wish: Wish) {
+    pub fn on_wish(&mut self, wish: Wish, now: Instant) {
         let hash = NodeHash::of(&wish.node);
         self.nodes.entry(hash.clone()).or_default().wish.get_or_insert(wish);
-        self.update(&hash);
+        self.update(&hash, now);
     }
 
-    /// Gives a random ready node to the caller alone, until it releases it.
-    pub fn pick(&mut self, chance: u64, now: Instant) -> Option<NodeHash> {
+    /// Another processor was found at work.
+    pub fn on_met(&mut self, peer: &str, now: Instant) {
+        if self.spread.on_met(peer, now) {
+            self.place_anew();
+        }
+    }
+
+    /// Gives the first ready node to the caller alone, until it releases it.
+    pub fn pick(&mut self, now: Instant) -> Option<NodeHash> {
+        if self.spread.forget(now) {
+            self.place_anew();
+        }
         self.wake(now);
-        let from = NodeHash::at_or_above(chance);
-        let picked = self.ready.range(&from..).next().or_else(|| self.ready.first())?.clone();
-        self.ready.remove(&picked);
+        let picked = self.ready.first().filter(|place| place.due <= now)?.node.clone();
+        self.ready.pop_first();
         self.node_mut(&picked).stage = Stage::Busy;
         Some(picked)
     }
@@ -222,7 +239,7 @@ impl Queue {
         if let Some(node) = self.nodes.get_mut(hash) {
             node.wish = None;
         }
-        self.update(hash);
+        self.retire(hash);
     }
 
     /// Ends a turn that began with [`pick`](Self::pick). `chance`, in 0..=1, spreads the waits.
@@ -242,17 +259,24 @@ impl Queue {
         if let Stage::Aside { until } = node.stage {
             self.aside.insert((until, hash.clone()));
         }
-        self.update(hash);
+        self.update(hash, now);
     }
 
-    /// When the next node that was set aside is due.
+    /// When the next node is due that is not yet.
     pub fn next_due(&self) -> Option<Instant> {
-        self.aside.first().map(|(until, _)| *until)
+        let aside = self.aside.first().map(|(until, _)| *until);
+        let ready = self.ready.first().map(|place| place.due);
+        aside.into_iter().chain(ready).min()
     }
 
     /// Whether transactions were left out and the rest has shrunk enough to list anew.
     pub fn needs_listing(&self) -> bool {
         self.is_overflowing && self.transactions <= self.transactions_max / 2
+    }
+
+    /// The size of all transactions, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub fn census(&self) -> Census {
@@ -280,24 +304,31 @@ impl Queue {
             return;
         };
         self.transactions -= 1;
+        self.bytes -= removed.bytes;
         if removed.document.is_some() {
             self.payload_bytes -= removed.bytes;
         }
     }
 
     /// Brings a node's stage in line with what it has to do. Who is busy or set aside stays so.
-    fn update(&mut self, hash: &NodeHash) {
+    fn update(&mut self, hash: &NodeHash, now: Instant) {
         let Some(node) = self.nodes.get_mut(hash) else { return };
-        match (node.stage, node.has_work()) {
-            (Stage::Idle, true) => {
-                node.stage = Stage::Ready;
-                self.ready.insert(hash.clone());
-            }
-            (Stage::Ready, false) => {
-                node.stage = Stage::Idle;
-                self.ready.remove(hash);
-            }
-            _ => {}
+        if node.stage == Stage::Idle && node.has_work() {
+            node.stage = Stage::Ready { since: now };
+            self.ready.insert(self.spread.place(hash, now));
+        } else {
+            self.retire(hash);
+        }
+    }
+
+    /// The same after something was taken from it: it can only have less to do.
+    fn retire(&mut self, hash: &NodeHash) {
+        let Some(node) = self.nodes.get_mut(hash) else { return };
+        if let Stage::Ready { since } = node.stage
+            && !node.has_work()
+        {
+            node.stage = Stage::Idle;
+            self.ready.remove(&self.spread.place(hash, since));
         }
         let is_droppable = node.stage == Stage::Idle && node.transactions.is_empty();
         if is_droppable && node.wish.is_none() {
@@ -312,8 +343,17 @@ impl Queue {
         {
             let (_, hash) = self.aside.pop_first().expect("just looked at");
             self.node_mut(&hash).stage = Stage::Idle;
-            self.update(&hash);
+            self.update(&hash, now);
         }
+    }
+
+    /// Puts those who are ready in the order that now holds.
+    fn place_anew(&mut self) {
+        let ready = self.nodes.iter().filter_map(|(hash, node)| match node.stage {
+            Stage::Ready { since } => Some(self.spread.place(hash, since)),
+            _ => None,
+        });
+        self.ready = ready.collect();
     }
 }
 

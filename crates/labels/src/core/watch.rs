@@ -7,7 +7,6 @@
 //! | [`index`] | what an event means against what is remembered |
 //! | [`post`], [`delivery`] | what is told, and what becomes of it on its way |
 //! | [`order`] | when it is told, and up to where everything is |
-//! | [`rank`] | who of several watchers goes first |
 //! | [`resume`] | where to go on |
 //! | [`relist`] | what to tell when events were missed |
 //! | [`checkpoints`], [`sweep`] | what is kept of living nodes, and what becomes of it |
@@ -20,7 +19,6 @@ pub mod index;
 mod notation;
 pub mod order;
 pub mod post;
-pub mod rank;
 pub mod recent;
 pub mod relist;
 pub mod resume;

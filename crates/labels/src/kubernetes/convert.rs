@@ -3,6 +3,7 @@
 use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
 use crate::core::{
+    keys::DATA_BYTES,
     object::{Document, LiveNode, Marker, Uid},
     rv::{ResourceVersion, RvError},
 };
@@ -38,13 +39,15 @@ pub(crate) fn header(metadata: ObjectMeta) -> Document {
 }
 
 pub(super) fn config_map(document: &Document) -> ConfigMap {
+    let mut annotations = document.annotations.clone();
+    annotations.insert(DATA_BYTES.to_owned(), document.data_bytes().to_string());
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(document.name.clone()),
             uid: document.uid.as_ref().map(ToString::to_string),
             resource_version: document.rv.clone(),
             labels: Some(document.labels.clone()),
-            annotations: Some(document.annotations.clone()),
+            annotations: Some(annotations),
             ..ObjectMeta::default()
         },
         data: Some(document.data.clone()),

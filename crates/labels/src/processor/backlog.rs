@@ -12,7 +12,7 @@ use crate::core::{
 
 /// One queue for many tasks. A mutex and not a task of its own: every step is short, none waits,
 /// and a worker has to see at once what another has just finished.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Backlog {
     queue: Mutex<Queue>,
     has_more: Notify,
@@ -21,6 +21,11 @@ pub(crate) struct Backlog {
 // === impl Backlog ===
 
 impl Backlog {
+    /// The backlog of the processor that is called `me`.
+    pub(crate) fn new(me: &str) -> Self {
+        Self { queue: Mutex::new(Queue::new(me)), has_more: Notify::new() }
+    }
+
     /// The next node to work on; it is the caller's until [`release`](Self::release). Waits until
     /// there is one.
     pub(crate) async fn next(&self) -> NodeHash {
@@ -30,7 +35,7 @@ impl Backlog {
             has_more.as_mut().enable();
             let due = {
                 let mut queue = self.queue.lock();
-                match queue.pick(rand::random(), Instant::now().into_std()) {
+                match queue.pick(now()) {
                     Some(hash) => return hash,
                     None => queue.next_due(),
                 }
@@ -46,8 +51,7 @@ impl Backlog {
     }
 
     pub(crate) fn release(&self, hash: &NodeHash, end: TurnEnd) {
-        let now = Instant::now().into_std();
-        self.queue.lock().release(hash, end, now, rand::random());
+        self.queue.lock().release(hash, end, now(), rand::random());
         self.has_more.notify_waiters();
     }
 
@@ -60,7 +64,7 @@ impl Backlog {
     }
 
     pub(crate) fn on_seen(&self, seen: Seen) {
-        self.queue.lock().on_seen(seen);
+        self.queue.lock().on_seen(seen, now());
         self.has_more.notify_waiters();
     }
 
@@ -73,13 +77,18 @@ impl Backlog {
     }
 
     pub(crate) fn on_listed(&self, all: Vec<Seen>) {
-        self.queue.lock().on_listed(all);
+        self.queue.lock().on_listed(all, now());
         self.has_more.notify_waiters();
     }
 
     pub(crate) fn on_wish(&self, node: &str, cause: Cause) {
-        self.queue.lock().on_wish(Wish { node: node.to_owned(), cause });
+        self.queue.lock().on_wish(Wish { node: node.to_owned(), cause }, now());
         self.has_more.notify_waiters();
+    }
+
+    /// Another processor was found at work.
+    pub(crate) fn on_met(&self, peer: &str) {
+        self.queue.lock().on_met(peer, now());
     }
 
     pub(crate) fn needs_listing(&self) -> bool {
@@ -90,7 +99,16 @@ impl Backlog {
         self.queue.lock().has_transactions(hash)
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.queue.lock().bytes()
+    }
+
     pub(crate) fn census(&self) -> Census {
         self.queue.lock().census()
     }
+}
+
+/// The core's time.
+fn now() -> std::time::Instant {
+    Instant::now().into_std()
 }

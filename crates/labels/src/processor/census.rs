@@ -37,8 +37,6 @@ impl Collector for Census {
         gauge(&mut encoder, "transactions_pending", "Transactions that wait", census.pending)?;
         let quarantined = "Transactions set apart for a person to look at";
         gauge(&mut encoder, "quarantined", quarantined, census.quarantined)?;
-        let bytes = "Size of all transactions, about";
-        gauge(&mut encoder, "store_bytes", bytes, census.bytes)?;
         let oldest = "Age of the oldest transaction that waits";
         let metric = ConstGauge::new(age_seconds);
         let encoder = encoder.encode_descriptor(

@@ -1,93 +1,45 @@
 //! Keeps the backlog equal to the transactions in the cluster: a list, then a watch from it. Never
 //! works on them.
 
-use std::{convert::Infallible, error, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kubekit::backoff::Backoff;
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use kubekit::follow::{End, Retry, Source};
 
 use super::Context;
 use crate::{
     core::{keys::QUARANTINED, names::TransactionName, object::Uid, queue::Seen},
     kubernetes::{self, Change, Kind, document},
+    metrics::Store,
 };
-
-/// The server sends a bookmark about every minute; a watch that says nothing for so long is dead.
-const SILENCE_MAX: Duration = Duration::from_secs(90);
-
-/// The first wait after a failure, and the longest.
-const BACKOFF_FIRST: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
-
-/// What a ConfigMap takes in memory besides its texts, about.
-const OVERHEAD_BYTES: usize = 512;
 
 pub(super) struct Feed {
     context: Arc<Context>,
     /// Up to where everything is in the backlog; without it, a list comes first.
     position: Option<String>,
-    backoff: Backoff,
 }
 
-/// Why a watch has to be begun anew.
+/// Why the backlog is not what the cluster has.
 #[derive(Debug, thiserror::Error)]
-enum Interruption {
-    #[error("the API server ended the watch")]
-    Ended,
-    #[error("the watch has fallen silent")]
-    Silent,
+pub(super) enum Error {
+    #[error("transactions cannot be followed")]
+    Unreadable(#[from] kubernetes::Error),
     #[error("the backlog had no room for everything")]
     Overflow,
-    #[error("transactions cannot be followed")]
-    Failed(#[from] kubernetes::Error),
 }
 
 // === impl Feed ===
 
 impl Feed {
     pub(super) fn new(context: Arc<Context>) -> Self {
-        Self { context, position: None, backoff: Backoff::new(BACKOFF_FIRST, BACKOFF_MAX) }
+        Self { context, position: None }
     }
 
-    pub(super) async fn run(mut self, shutdown: CancellationToken) {
-        let follow = async {
-            loop {
-                let Err(interruption) = self.follow().await;
-                self.on_interruption(&interruption).await;
-            }
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            never = follow => never,
-        }
-    }
-
-    async fn follow(&mut self) -> Result<Infallible, Interruption> {
-        let position = match self.position.clone() {
-            Some(position) if self.context.objects.transactions.reaches(&position).await? => {
-                position
-            }
-            _ => self.list().await?,
-        };
-        let mut changes = self.context.objects.transactions.watch(&position).await?;
-        self.context.status.on_watching();
-        loop {
-            let change = timeout(SILENCE_MAX, changes.next()).await;
-            let change = change.map_err(|_elapsed| Interruption::Silent)?;
-            self.on_change(change.ok_or(Interruption::Ended)??);
-            self.backoff.on_success();
-            if self.context.backlog.needs_listing() {
-                return Err(Interruption::Overflow);
-            }
-        }
-    }
-
-    async fn list(&mut self) -> Result<String, Interruption> {
+    async fn list(&mut self) -> Result<String, Error> {
         let listing = self.context.objects.transactions.list().await?;
         self.context.backlog.on_listed(listing.items.into_iter().filter_map(seen).collect());
+        self.report_size();
         self.position = Some(listing.rv.clone());
         Ok(listing.rv)
     }
@@ -109,48 +61,76 @@ impl Feed {
                 object.metadata.resource_version
             }
         };
+        self.report_size();
         self.position = position.or_else(|| self.position.take());
     }
 
-    /// The server ends every watch after some minutes; only failures make the service unready.
-    async fn on_interruption(&mut self, interruption: &Interruption) {
-        self.context.metrics.on_watch_restart(interruption.reason());
-        match interruption {
-            Interruption::Ended | Interruption::Silent => {
-                tracing::debug!(%interruption, "watching transactions anew");
+    fn report_size(&self) {
+        let Context { metrics, backlog, .. } = &*self.context;
+        metrics.set_store_bytes(Store::Transactions, backlog.bytes());
+    }
+}
+
+impl Source for Feed {
+    type Item = Result<Change<ConfigMap>, kubernetes::Error>;
+    type Error = Error;
+
+    fn name(&self) -> &'static str {
+        "transactions"
+    }
+
+    async fn begin(&mut self) -> Result<BoxStream<'static, Self::Item>, Error> {
+        let position = match self.position.clone() {
+            Some(position) if self.context.objects.transactions.reaches(&position).await? => {
+                position
             }
-            Interruption::Overflow => {
-                tracing::warn!(%interruption, "listing transactions anew");
-                self.position = None;
-            }
-            Interruption::Failed(error) => {
-                self.context.status.on_watch_failed(error);
-                if error.kind == Kind::Expired {
-                    self.position = None;
-                }
-                let wait = self.backoff.on_failure(rand::random());
-                tracing::warn!(
-                    error = error as &dyn error::Error,
-                    ?wait,
-                    "watching transactions anew"
-                );
-                tokio::time::sleep(wait).await;
-            }
+            _ => self.list().await?,
+        };
+        let changes = self.context.objects.transactions.watch(&position).await?;
+        self.context.status.on_watching();
+        Ok(changes)
+    }
+
+    async fn on_item(&mut self, change: Self::Item) -> Result<(), Error> {
+        self.on_change(change?);
+        if self.context.backlog.needs_listing() {
+            return Err(Error::Overflow);
+        }
+        Ok(())
+    }
+
+    fn on_end(&mut self, end: End) {
+        self.context.metrics.on_watch_end(end);
+    }
+
+    fn on_failure(&mut self, error: &Error) -> Retry {
+        self.context.metrics.on_watch_restart(error.reason());
+        if let Error::Unreadable(error) = error {
+            self.context.status.on_watch_failed(error);
+        }
+        match self.position.take_if(|_| error.is_mended_by_list()) {
+            Some(_) => Retry::Soon,
+            None => Retry::Later,
         }
     }
 }
 
-// === impl Interruption ===
+// === impl Error ===
 
-impl Interruption {
+impl Error {
+    fn is_mended_by_list(&self) -> bool {
+        match self {
+            Self::Overflow => true,
+            Self::Unreadable(error) => error.kind == Kind::Expired,
+        }
+    }
+
     /// As metrics name it.
     fn reason(&self) -> &'static str {
         match self {
-            Self::Ended => "ended",
-            Self::Silent => "silent",
             Self::Overflow => "overflow",
-            Self::Failed(error) if error.kind == Kind::Expired => "expired",
-            Self::Failed(_) => "failed",
+            Self::Unreadable(error) if error.kind == Kind::Expired => "expired",
+            Self::Unreadable(_) => "failed",
         }
     }
 }
@@ -160,10 +140,8 @@ fn seen(object: ConfigMap) -> Option<Seen> {
     let name = transaction_name(&object)?;
     let created = object.metadata.creation_timestamp.as_ref()?.0;
     let document = document(object);
-    let texts = document.data.iter().chain(&document.annotations).chain(&document.labels);
-    let bytes = texts.map(|(key, value)| key.len() + value.len()).sum::<usize>() + OVERHEAD_BYTES;
     let is_quarantined = document.labels.contains_key(QUARANTINED);
-    Some(Seen { name, document, created, is_quarantined, bytes })
+    Some(Seen { name, bytes: document.bytes(), document, created, is_quarantined })
 }
 
 fn transaction_name(object: &ConfigMap) -> Option<TransactionName> {

@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 use super::Context;
 use crate::{
     core::{
+        object::Document,
         resync::{Abandoned, Plan, Resync, World},
         settle::Cause,
     },
     kubernetes::{Error, Guard, Kind},
+    metrics::Store,
 };
 
 pub(super) struct Resyncing {
@@ -48,6 +50,7 @@ impl Resyncing {
                 () = standing.lost(term) => {}
                 () = self.serve() => {}
             }
+            self.context.metrics.forget_store_bytes(Store::Records);
         }
         // The election ends only when all is asked to end.
         std::future::pending().await
@@ -70,6 +73,8 @@ impl Resyncing {
         let context = self.context.clone();
         let objects = &context.objects;
         let records = objects.records.list_headers().await?;
+        let bytes = records.items.iter().map(Document::bytes).sum();
+        context.metrics.set_store_bytes(Store::Records, bytes);
         let nodes = objects.nodes.list().await?;
         let plan = self.resync.pass(&World {
             nodes: &nodes.items,

@@ -107,7 +107,7 @@ impl Scene {
         let context = Context {
             objects: Objects::new(&client, &Namespaces::default()),
             locks: Locks::new(client, lock_options).unwrap(),
-            backlog: Backlog::default(),
+            backlog: Backlog::new(holder),
             policy: Policy::default(),
             metrics: Metrics::new(&mut registry),
             events: handle,

@@ -99,6 +99,9 @@ impl<'c> Turn<'c> {
             Ok(Attempt::Refused(refusal)) => {
                 self.context.metrics.on_lock(Locked::Refused);
                 tracing::debug!(node, holder = ?refusal.holder, "locked by another");
+                if let Some(holder) = &refusal.holder {
+                    self.context.backlog.on_met(holder);
+                }
                 TurnEnd::Refused
             }
             Err(error) => {

@@ -30,7 +30,7 @@ use crate::{
             resume::{self, Step},
         },
     },
-    metrics::Posted,
+    metrics::{Posted, Store},
 };
 
 /// How often to look at what is due by the second.
@@ -163,7 +163,9 @@ impl Desk {
     fn on_tick(&mut self) {
         let now = now();
         self.context.status.on_progress();
-        self.context.metrics.set_checkpoint_lag(self.engine.checkpoint_lag(now).as_secs_f64());
+        let Context { metrics, .. } = &*self.context;
+        metrics.set_checkpoint_lag(self.engine.checkpoint_lag(now).as_secs_f64());
+        metrics.set_store_bytes(Store::Checkpoints, self.engine.checkpoint_bytes());
         self.start_upkeep(Duration::ZERO);
         if !self.is_keeping {
             let step = self.engine.take_step(now);

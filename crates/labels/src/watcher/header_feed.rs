@@ -1,28 +1,17 @@
 //! Follows the metadata of the ConfigMaps in one namespace: a list, then a watch from it.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::stream::BoxStream;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kubekit::backoff::Backoff;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout},
-};
-use tokio_util::sync::CancellationToken;
+use kubekit::follow::{End, Retry, Source};
+use tokio::sync::mpsc;
 
-use super::{
-    Context,
-    status::{SILENCE_MAX, Watch},
-};
+use super::{Context, status::Watch};
 use crate::{
     core::object::Document,
     kubernetes::{self, Change, Kind, Store, header},
 };
-
-/// The first wait after a failure, and the longest.
-const BACKOFF_FIRST: Duration = Duration::from_millis(500);
-const BACKOFF_MAX: Duration = Duration::from_secs(30);
 
 /// What there is to know of ConfigMaps, without their data.
 #[derive(Debug)]
@@ -40,20 +29,13 @@ pub(super) struct HeaderFeed {
     news: mpsc::Sender<HeaderNews>,
     /// Up to where everything was told; without it, a list comes first.
     position: Option<String>,
-    /// When the watch began.
-    began: Instant,
-    backoff: Backoff,
 }
 
-/// Why a watch has to be begun anew.
+/// Why something was not told.
 #[derive(Debug, thiserror::Error)]
-enum Interruption {
-    #[error("the API server ended the watch")]
-    Ended,
-    #[error("the watch has fallen silent")]
-    Silent,
-    #[error("the watch failed")]
-    Failed(#[from] kubernetes::Error),
+pub(super) enum Error {
+    #[error("ConfigMaps cannot be followed")]
+    Unreadable(#[from] kubernetes::Error),
     #[error("nobody takes the news any more")]
     Closed,
 }
@@ -63,62 +45,46 @@ enum Interruption {
 impl HeaderFeed {
     pub(super) fn transactions(context: Arc<Context>, news: mpsc::Sender<HeaderNews>) -> Self {
         let store = context.objects.transactions.clone();
-        Self::new(context, store, Watch::TransactionNames, news)
+        Self { context, store, watch: Watch::TransactionNames, news, position: None }
     }
 
     pub(super) fn checkpoints(context: Arc<Context>, news: mpsc::Sender<HeaderNews>) -> Self {
         let store = context.objects.checkpoints.clone();
-        Self::new(context, store, Watch::Checkpoints, news)
+        Self { context, store, watch: Watch::Checkpoints, news, position: None }
     }
 
-    fn new(
-        context: Arc<Context>,
-        store: Store,
-        watch: Watch,
-        news: mpsc::Sender<HeaderNews>,
-    ) -> Self {
-        let backoff = Backoff::new(BACKOFF_FIRST, BACKOFF_MAX);
-        Self { context, store, watch, news, position: None, began: Instant::now(), backoff }
-    }
-
-    pub(super) async fn run(mut self, shutdown: CancellationToken) {
-        let follow = async {
-            loop {
-                let Err(interruption) = self.follow().await;
-                tokio::time::sleep(self.on_interruption(&interruption)).await;
-            }
-        };
-        tokio::select! {
-            () = shutdown.cancelled() => {}
-            never = follow => never,
-        }
-    }
-
-    async fn follow(&mut self) -> Result<Infallible, Interruption> {
-        let position = match self.position.clone() {
-            Some(position) if self.store.reaches(&position).await? => position,
-            _ => self.list().await?,
-        };
-        let mut changes = self.store.watch_headers(&position).await?;
-        self.began = Instant::now();
-        self.context.status.on_watching(self.watch);
-        loop {
-            let change = timeout(SILENCE_MAX, changes.next()).await;
-            let change = change.map_err(|_elapsed| Interruption::Silent)?;
-            self.on_change(change.ok_or(Interruption::Ended)??).await?;
-            self.backoff.on_success();
-        }
-    }
-
-    async fn list(&mut self) -> Result<String, Interruption> {
+    async fn list(&mut self) -> Result<String, Error> {
         let listing = self.store.list_headers().await?;
         self.send(HeaderNews::Listed(listing.items)).await?;
         self.position = Some(listing.rv.clone());
         Ok(listing.rv)
     }
 
-    async fn on_change(&mut self, change: Change<ObjectMeta>) -> Result<(), Interruption> {
-        let news = match change {
+    async fn send(&self, news: HeaderNews) -> Result<(), Error> {
+        self.news.send(news).await.map_err(|_returned| Error::Closed)
+    }
+}
+
+impl Source for HeaderFeed {
+    type Item = Result<Change<ObjectMeta>, kubernetes::Error>;
+    type Error = Error;
+
+    fn name(&self) -> &str {
+        self.store.namespace()
+    }
+
+    async fn begin(&mut self) -> Result<BoxStream<'static, Self::Item>, Error> {
+        let position = match self.position.clone() {
+            Some(position) if self.store.reaches(&position).await? => position,
+            _ => self.list().await?,
+        };
+        let changes = self.store.watch_headers(&position).await?;
+        self.context.status.on_watching(self.watch);
+        Ok(changes)
+    }
+
+    async fn on_item(&mut self, change: Self::Item) -> Result<(), Error> {
+        let news = match change? {
             Change::Added(metadata) | Change::Modified(metadata) => {
                 HeaderNews::Seen(header(metadata))
             }
@@ -134,29 +100,31 @@ impl HeaderFeed {
         Ok(())
     }
 
-    async fn send(&self, news: HeaderNews) -> Result<(), Interruption> {
-        self.news.send(news).await.map_err(|_returned| Interruption::Closed)
+    fn on_end(&mut self, end: End) {
+        self.context.metrics.on_watch_end(end);
     }
 
-    /// How long to wait before the next watch. The server ends every watch after some minutes; only
-    /// failures make the service unready.
-    fn on_interruption(&mut self, interruption: &Interruption) -> Duration {
-        let namespace = self.store.namespace();
-        let reason = interruption as &dyn std::error::Error;
-        let is_usual = matches!(interruption, Interruption::Ended | Interruption::Silent);
-        if is_usual && self.began.elapsed() > BACKOFF_MAX {
-            tracing::debug!(namespace, reason, "watching ConfigMaps anew");
-            return Duration::ZERO;
+    fn on_failure(&mut self, error: &Error) -> Retry {
+        self.context.metrics.on_watch_restart(error.reason());
+        let Error::Unreadable(error) = error else { return Retry::Later };
+        self.context.status.on_watch_failed(self.watch, error);
+        match self.position.take_if(|_| error.kind == Kind::Expired) {
+            Some(_) => Retry::Soon,
+            None => Retry::Later,
         }
-        if let Interruption::Failed(error) = interruption {
-            self.context.status.on_watch_failed(self.watch, error);
-            if error.kind == Kind::Expired {
-                self.position = None;
-            }
+    }
+}
+
+// === impl Error ===
+
+impl Error {
+    /// As metrics name it.
+    fn reason(&self) -> &'static str {
+        match self {
+            Self::Unreadable(error) if error.kind == Kind::Expired => "expired",
+            Self::Unreadable(_) => "failed",
+            Self::Closed => "closed",
         }
-        let wait = self.backoff.on_failure(rand::random());
-        tracing::warn!(namespace, reason, ?wait, "watching ConfigMaps anew");
-        wait
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kubekit::health::{Check, Health};
+use kubekit::{
+    follow::SILENCE_MAX,
+    health::{Check, Health},
+};
 use tokio::sync::Notify;
 
 use crate::kubernetes::{Error, Kind};
-
-/// The server sends a bookmark about every minute; a watch that says nothing for so long is dead.
-pub(super) const SILENCE_MAX: Duration = Duration::from_secs(90);
 
 /// The desk looks around every second, whatever it waits for.
 const PROGRESS_WITHIN: Duration = Duration::from_mins(5);

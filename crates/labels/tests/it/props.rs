@@ -3,7 +3,6 @@
 //!
 //! A failure names its seed; give that one to [`SEEDS`] to see it alone.
 
-mod chance;
 mod cluster;
 mod crash_points;
 mod in_order;
@@ -18,8 +17,9 @@ mod watchers;
 
 use std::ops::Range;
 
+use chance::Chance;
+
 use self::{
-    chance::Chance,
     life::{Life, Order},
     processor::Fault,
 };

@@ -17,10 +17,10 @@ const BEARER: &str = "Bearer ";
 const GATEWAY_HEADER: &str = "grpcgateway-accept";
 
 /// The subject of a verified client certificate. The HTTP edge adds it to a request's extensions, on
-/// listeners that require client certificates only.
+/// listeners whose certificates name clients only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PeerIdentity {
-    pub(crate) common_name: Arc<str>,
+pub struct PeerIdentity {
+    pub common_name: Arc<str>,
 }
 
 /// On whose behalf a request runs.

@@ -21,10 +21,14 @@ const OLD_GATEWAY: &str = "/v3beta/";
 
 const NAME_IGNORED: &str = "CommonName of client sending a request against gateway will be ignored and not used as expected";
 
+const NO_CERTIFICATE: &str = "a client certificate is needed";
+
 /// The HTTP side of one listener.
 pub(super) struct Pages {
     pub(super) content: Content,
     pub(super) traffic: Traffic,
+    /// Whether only clients with a certificate read anything here.
+    pub(super) is_private: bool,
     /// Absent where metrics are served, to everybody.
     pub(super) access: Option<Access>,
     /// Absent where JSON is not served.
@@ -68,6 +72,9 @@ impl Pages {
         request: Request<Body>,
         identity: Option<&PeerIdentity>,
     ) -> Response<Body> {
+        if self.is_private && identity.is_none() {
+            return error_text(StatusCode::UNAUTHORIZED, NO_CERTIFICATE);
+        }
         let path = request.uri().path();
         if let Some(gateway) = &self.gateway
             && let Some(path) = gateway_path(path)
@@ -92,7 +99,8 @@ impl Pages {
     fn page(&self, path: &str) -> Option<Page> {
         match path {
             _ if self.traffic == Traffic::Grpc => None,
-            "/version" => (self.traffic != Traffic::Metrics).then_some(Page::Version),
+            "/version" if matches!(self.traffic, Traffic::Metrics | Traffic::Guest) => None,
+            "/version" => Some(Page::Version),
             "/metrics" => Some(Page::Metrics),
             _ => Question::of(path).map(Page::Health),
         }

@@ -37,8 +37,8 @@ const HTTP1: &[u8] = b"http/1.1";
 #[derive(Clone)]
 pub(super) struct Handshake {
     acceptor: TlsAcceptor,
-    /// A certificate that may be left out names nobody.
-    requires_client_cert: bool,
+    /// Whether a client's certificate says who it is.
+    names_clients: bool,
 }
 
 /// A connection after its handshake.
@@ -153,8 +153,8 @@ impl Handshake {
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.send_tls13_tickets = 0;
         }
-        let requires_client_cert = options.requires_client_cert;
-        Ok(Self { acceptor: Arc::new(config).into(), requires_client_cert })
+        let names_clients = options.requires_client_cert || options.names_voluntary_clients;
+        Ok(Self { acceptor: Arc::new(config).into(), names_clients })
     }
 
     pub(super) async fn perform(&self, stream: Stream) -> Result<Encrypted, HandshakeError> {
@@ -163,7 +163,7 @@ impl Handshake {
             .map_err(|_elapsed| HandshakeError::Timeout)?
             .map_err(HandshakeError::Failed)?;
         let (_, session) = stream.get_ref();
-        let identity = if self.requires_client_cert { client::identity(session) } else { None };
+        let identity = if self.names_clients { client::identity(session) } else { None };
         let is_http2 = session.alpn_protocol() == Some(HTTP2);
         Ok(Encrypted { stream, identity, is_http2 })
     }

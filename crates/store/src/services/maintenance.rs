@@ -169,7 +169,8 @@ impl MaintenanceService {
     /// Data of this store cannot become data of an older one, so every target is refused.
     fn downgrade(&self, request: &Request<DowngradeRequest>) -> Result<DowngradeResponse, Error> {
         self.check_admin(request)?;
-        match request.get_ref().action() {
+        let action = DowngradeAction::try_from(request.get_ref().action);
+        match action.map_err(|_unknown| ApiError::UnknownMethod)? {
             DowngradeAction::Validate | DowngradeAction::Enable => {
                 let is_version = is_version(&request.get_ref().version);
                 Err(if is_version {

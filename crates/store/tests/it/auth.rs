@@ -4,15 +4,19 @@ use etcd_api::{
     authpb::{Permission, permission::Type},
     etcdserverpb::{
         AlarmRequest, AuthDisableRequest, AuthEnableRequest, AuthRoleAddRequest,
-        AuthRoleGetRequest, AuthRoleGrantPermissionRequest, AuthRoleListRequest, AuthStatusRequest,
-        AuthUserChangePasswordRequest, AuthUserDeleteRequest, AuthUserGetRequest,
-        AuthUserListRequest, AuthenticateRequest, CompactionRequest, Compare, DefragmentRequest,
-        HashRequest, LeaseGrantRequest, LeaseRevokeRequest, MoveLeaderRequest, PutRequest,
-        RangeRequest, SnapshotRequest, TxnRequest, alarm_request::AlarmAction,
+        AuthRoleGetRequest, AuthRoleGrantPermissionRequest, AuthRoleListRequest,
+        AuthRoleRevokePermissionRequest, AuthStatusRequest, AuthUserChangePasswordRequest,
+        AuthUserDeleteRequest, AuthUserGetRequest, AuthUserListRequest, AuthenticateRequest,
+        CompactionRequest, Compare, DefragmentRequest, HashRequest, LeaseGrantRequest,
+        LeaseRevokeRequest, MoveLeaderRequest, PutRequest, RangeRequest, SnapshotRequest,
+        TxnRequest, alarm_request::AlarmAction,
     },
 };
 
-use crate::harness::{Clients, PASSWORD, Store, refusal};
+use crate::{
+    harness::{Clients, PASSWORD, Store, new_folder, open_journal, refusal, soon},
+    held::HeldJournal,
+};
 
 const DENIED: &str = "PermissionDenied: etcdserver: permission denied";
 
@@ -205,6 +209,30 @@ async fn l40_users_may_ask_about_themselves_and_their_roles() {
     assert_eq!((&*perm[0].key, &*perm[0].range_end), (&b"a"[..], &b"b"[..]));
     assert_eq!(refusal(alice.auth.user_get(user("root")).await), DENIED);
     assert_eq!(refusal(alice.auth.role_get(role("root")).await), DENIED);
+}
+
+/// The rights are checked, then the value is read. Where they change in between, they are no longer
+/// what the answer may rest on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn l40_what_was_read_while_rights_changed_is_not_handed_out() {
+    let folder = new_folder();
+    let journal = HeldJournal::new(open_journal(&folder));
+    // Without a cache, so that the value is read from the journal.
+    let store = Store::start_over(journal.clone(), folder, |options| options.cache_bytes = 0).await;
+    store.clients().await.put("a", "secret").await;
+    let mut alice = with_alice(&store, &[(Type::Read, "a", "")]).await;
+    let mut root = store.login("root").await;
+    let (key, role) = ("a".into(), "alice".into());
+    let revoke = AuthRoleRevokePermissionRequest { role, key, ..Default::default() };
+
+    journal.hold_reads();
+    let change = async {
+        soon(journal.arrival()).await;
+        root.auth.role_revoke_permission(revoke).await.expect("root may revoke");
+        journal.release();
+    };
+    let (read, ()) = tokio::join!(alice.kv.range(range("a", "")), change);
+    assert_eq!(refusal(read), "InvalidArgument: etcdserver: revision of auth store is old");
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! A cluster of one: what it says of itself, and what it refuses.
 
 use etcd_api::etcdserverpb::{
-    Member, MemberAddRequest, MemberListRequest, MemberPromoteRequest, MemberRemoveRequest,
-    MemberUpdateRequest,
+    DowngradeRequest, Member, MemberAddRequest, MemberListRequest, MemberPromoteRequest,
+    MemberRemoveRequest, MemberUpdateRequest,
 };
 
 use crate::harness::{CLIENT_URL, Clients, NAME, PEER_URL, Store, refusal};
@@ -114,4 +114,13 @@ async fn with_auth_on_the_list_needs_a_user_and_changes_need_root() {
     let mut root = store.login("root").await;
     let not_found = "NotFound: etcdserver: member not found";
     assert_eq!(refusal(root.cluster.member_remove(remove).await), not_found);
+}
+
+#[tokio::test]
+async fn a_downgrade_that_nobody_knows_is_refused_in_the_words_of_etcd() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    let request = DowngradeRequest { action: 3, version: "3.6.0".into() };
+    let answer = clients.maintenance.downgrade(request).await;
+    assert_eq!(refusal(answer), "Unknown: etcdserver: unknown method");
 }

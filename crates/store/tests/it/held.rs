@@ -1,4 +1,5 @@
-//! A journal whose appends wait until the test lets them go: a disk that is slow at the right moment.
+//! A journal whose appends or reads wait until the test lets them go: a disk that is slow at the
+//! right moment.
 
 use std::sync::Arc;
 
@@ -14,10 +15,18 @@ use tokio::sync::Semaphore;
 /// Everything else goes straight to the embedded journal.
 pub(crate) struct HeldJournal {
     inner: EmbeddedJournal,
-    is_held: Mutex<bool>,
+    held: Mutex<Held>,
     released: Condvar,
-    /// One permit for each append that has come and waits.
+    /// One permit for each that has come and waits.
     arrived: Semaphore,
+}
+
+/// What waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    Appends,
+    Reads,
 }
 
 // === impl HeldJournal ===
@@ -26,7 +35,7 @@ impl HeldJournal {
     pub(crate) fn new(inner: EmbeddedJournal) -> Arc<Self> {
         Arc::new(Self {
             inner,
-            is_held: Mutex::new(false),
+            held: Mutex::new(Held::Nothing),
             released: Condvar::new(),
             arrived: Semaphore::new(0),
         })
@@ -34,18 +43,31 @@ impl HeldJournal {
 
     /// From now on appends wait.
     pub(crate) fn hold(&self) {
-        *self.is_held.lock() = true;
+        *self.held.lock() = Held::Appends;
     }
 
-    /// Waits until an append waits.
+    /// From now on reads wait.
+    pub(crate) fn hold_reads(&self) {
+        *self.held.lock() = Held::Reads;
+    }
+
+    /// Waits until one waits.
     pub(crate) async fn arrival(&self) {
         self.arrived.acquire().await.expect("it is never closed").forget();
     }
 
-    /// Lets the append that waits go on, and all later ones.
+    /// Lets the one that waits go on, and all later ones.
     pub(crate) fn release(&self) {
-        *self.is_held.lock() = false;
+        *self.held.lock() = Held::Nothing;
         self.released.notify_all();
+    }
+
+    fn wait_if(&self, this: Held) {
+        let mut held = self.held.lock();
+        if *held == this {
+            self.arrived.add_permits(1);
+            self.released.wait_while(&mut held, |held| *held == this);
+        }
     }
 }
 
@@ -55,13 +77,8 @@ impl Journal for HeldJournal {
     }
 
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
-        let mut is_held = self.is_held.lock();
-        if *is_held {
-            self.arrived.add_permits(1);
-            // The store appends from a thread of its own, so that waiting here stops nobody else.
-            self.released.wait_while(&mut is_held, |is_held| *is_held);
-        }
-        drop(is_held);
+        // The store appends from a thread of its own, so that waiting here stops nobody else.
+        self.wait_if(Held::Appends);
         self.inner.append(epoch, batch)
     }
 
@@ -86,6 +103,8 @@ impl Journal for HeldJournal {
     }
 
     fn read(&self, at: Position) -> Result<Option<KeyValue>, Error> {
+        // This stops a thread of the runtime; the test has to have another.
+        self.wait_if(Held::Reads);
         self.inner.read(at)
     }
 

@@ -31,6 +31,7 @@ use super::transition::{Ending, Finished};
 use super::txn::{Answer, LeaseId, Txn};
 use attempts::Attempt;
 use chores::Chores;
+use claims::Claimable;
 use endings::Unrecorded;
 use registration::Registration;
 use writes::Writes;
@@ -101,8 +102,10 @@ pub enum Event {
         report: Report,
     },
     Measured(Machine),
-    /// The node is to leave.
+    /// The node is to leave, once what runs has ended or has had its time.
     Drain,
+    /// The node is to leave now: what runs is stopped, each with its grace.
+    Leave,
 }
 
 /// The word of the runtime: in both cases the last process is gone.
@@ -165,8 +168,7 @@ pub struct Agent {
     writes: Writes,
     attempts: BTreeMap<TaskId, Attempt>,
     unrecorded: BTreeMap<(TaskId, AttemptNumber), Unrecorded>,
-    /// Since when each queued task could have been taken.
-    claimable: BTreeMap<TaskId, Boottime>,
+    claimable: BTreeMap<TaskId, Claimable>,
     /// When a claim was sent whose result is not seen in the watch yet.
     asked: BTreeMap<TaskId, Boottime>,
     /// From when on this node takes a task from a node that is gone.
@@ -208,7 +210,12 @@ impl Agent {
 
     /// Takes in what happened and tells what to do.
     pub fn on(&mut self, now: Now, event: Event) -> Vec<Command> {
-        self.take_in(now, event);
+        self.on_all(now, [event])
+    }
+
+    /// Takes in what happened meanwhile, and looks once: the look is what costs.
+    pub fn on_all(&mut self, now: Now, events: impl IntoIterator<Item = Event>) -> Vec<Command> {
+        events.into_iter().for_each(|event| self.take_in(now, event));
         self.wake = now.boot + LOOK_EVERY;
         self.look_after_registration(now);
         self.stop_what_is_not_ours();
@@ -234,6 +241,17 @@ impl Agent {
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        self.profile.timing
+    }
+
+    /// Whether the store has not decided yet about the end of an attempt.
+    #[must_use]
+    pub fn is_unrecorded(&self, task: TaskId, attempt: AttemptNumber) -> bool {
+        self.unrecorded.contains_key(&(task, attempt))
     }
 
     /// The present registration, if there is one and it is not fenced.
@@ -273,6 +291,7 @@ impl Agent {
             Event::Reported { task, attempt, report } => self.on_reported(task, attempt, report),
             Event::Measured(machine) => self.machine = Some(machine),
             Event::Drain => drop(self.drain.get_or_insert(Drain::new(now.boot))),
+            Event::Leave => self.drain = Some(Drain::at_once(now.boot)),
         }
     }
 
@@ -285,10 +304,8 @@ impl Agent {
                     self.lost.remove(&id);
                     self.measure_step(now, id);
                 }
-                Change::UnreadableTask(_)
-                | Change::Node(_)
-                | Change::NodeGone(_)
-                | Change::UnreadableNode(_) => {}
+                Change::Node(_) | Change::NodeGone(_) => self.forget_ranks(),
+                Change::UnreadableTask(_) | Change::UnreadableNode(_) => {}
             }
         }
     }

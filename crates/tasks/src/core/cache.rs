@@ -32,9 +32,18 @@ pub struct Cache {
     /// What cannot be read is not scheduled; fsck tells of it.
     unreadable: BTreeMap<TaskId, RecordError>,
     kept: Kept,
-    /// All changes of tasks up to here are in.
-    tasks_at: Revision,
-    nodes_at: Revision,
+    tasks_at: Known,
+    nodes_at: Known,
+}
+
+/// How far one of the two ranges is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// Of the last list: everything up to here is in.
+    listed: Revision,
+    /// Of the last change. Others of the same revision may follow: one transaction can change many
+    /// keys.
+    changed: Revision,
 }
 
 /// Queued tasks as the store has them, within a bound.
@@ -72,8 +81,8 @@ impl Cache {
             ended: BTreeSet::new(),
             unreadable: BTreeMap::new(),
             kept: Kept { records: BTreeMap::new(), bytes: 0, bytes_max: kept_bytes_max },
-            tasks_at: Revision(0),
-            nodes_at: Revision(0),
+            tasks_at: Known::default(),
+            nodes_at: Known::default(),
         }
     }
 
@@ -143,14 +152,31 @@ impl Cache {
         self.unreadable.values()
     }
 
-    /// All changes of tasks up to here are known.
+    /// All changes of tasks before this one are known.
     #[must_use]
     pub fn tasks_at(&self) -> Revision {
-        self.tasks_at
+        self.tasks_at.changed
     }
 
     #[must_use]
     pub fn nodes_at(&self) -> Revision {
-        self.nodes_at
+        self.nodes_at.changed
+    }
+}
+
+// === impl Known ===
+
+impl Known {
+    fn on_listed(&mut self, at: Revision) {
+        *self = Self { listed: at, changed: at };
+    }
+
+    /// Whether a change is news. Then it is known.
+    fn on_change(&mut self, at: Revision) -> bool {
+        let is_news = at > self.listed && at >= self.changed;
+        if is_news {
+            self.changed = at;
+        }
+        is_news
     }
 }

@@ -33,6 +33,12 @@ impl Drain {
         Self { since, wait: DRAIN_WAIT }
     }
 
+    /// What runs is not waited for.
+    #[must_use]
+    pub fn at_once(since: Boottime) -> Self {
+        Self { since, wait: Duration::ZERO }
+    }
+
     /// `is_empty`: nothing runs, nothing is claimed, and every end is recorded.
     #[must_use]
     pub fn duty(&self, now: Boottime, is_empty: bool) -> Duty {
@@ -61,5 +67,7 @@ mod tests {
         assert_eq!(duty(604, false), Duty::Wait(stop_at));
         assert_eq!(duty(605, false), Duty::Stop);
         assert_eq!(duty(700, true), Duty::Leave);
+        let hurried = Drain::at_once(Boottime(Duration::from_secs(5)));
+        assert_eq!(hurried.duty(Boottime(Duration::from_secs(5)), false), Duty::Stop);
     }
 }

@@ -1,5 +1,4 @@
-//! Why a task is where it is: what each node thinks of it. The answer to a person; nothing is decided
-//! by it.
+//! Why a task waits: what each node thinks of it. The answer to a person; nothing is decided by it.
 
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use super::node::{Node, Obstacle};
 use super::rank::{Candidate, rank};
 use super::time::until;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Empty of a task that waits for no node: it runs or has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     pub nodes: Vec<Opinion>,
     /// No live node could run it, however empty. It stays queued: one may come.
@@ -37,6 +37,7 @@ pub struct Opinion {
 
 #[must_use]
 pub fn explain(task: &Summary, nodes: &[&Node], now: Timestamp) -> Explanation {
+    let Phase::Queued { not_before } = task.phase else { return Explanation::default() };
     let candidates = nodes
         .iter()
         .filter_map(|node| Candidate::new(node, &task.requirements, &task.failed_hosts));
@@ -49,12 +50,11 @@ pub fn explain(task: &Summary, nodes: &[&Node], now: Timestamp) -> Explanation {
         free: node.capacity.minus(&node.reserved),
         free_age: until(node.reserved_at, now),
     };
-    let not_before = match task.phase {
-        Phase::Queued { not_before } => Some(not_before),
-        Phase::Running { .. } | Phase::Ended(..) => None,
-    };
-    let opinions = nodes.iter().map(opinion).collect();
-    Explanation { nodes: opinions, is_unsatisfiable: candidates.is_empty(), not_before }
+    Explanation {
+        nodes: nodes.iter().map(opinion).collect(),
+        is_unsatisfiable: candidates.is_empty(),
+        not_before: Some(not_before),
+    }
 }
 
 /// A node that could run the task may still be too full now.

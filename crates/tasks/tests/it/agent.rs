@@ -292,6 +292,25 @@ fn what_does_not_end_is_stopped_after_ten_minutes_of_draining() {
 }
 
 #[test]
+fn a_node_that_is_to_leave_now_stops_what_runs_and_says_why() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(flagged());
+    story.tell(Event::Leave);
+    story.pass(Duration::from_secs(1));
+    story.report(task, 1, Report::Stopped(Usage::default()));
+    story.pass(Duration::from_secs(1));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 0 ms: stops attempt 1 with 10 s of grace
+        after 1000 ms: revokes lease 101
+        after 1000 ms: has left
+        after 2000 ms: queued after [Some(Drained)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+#[test]
 fn what_never_started_is_tried_again_after_a_while() {
     let mut story = Story::new(Scene::new(), Leftovers::default());
     let task = story.submit(spec());

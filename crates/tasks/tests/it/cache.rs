@@ -6,7 +6,7 @@ use expect_test::expect;
 use tasks::core::cache::{Cache, Change, KEPT_RECORD_BYTES_MAX, Summary};
 use tasks::core::id::Revision;
 use tasks::core::keys::KeyRange;
-use tasks::core::transition::{delete, finish};
+use tasks::core::transition::{Batch, delete, finish};
 use tasks::wire;
 
 use crate::scene::{Scene, exited, spec};
@@ -135,4 +135,19 @@ fn whole_records_are_kept_within_a_bound() {
     let kept = [&first, &second].map(|task| cache.record(task.id()).is_some());
     assert_eq!(kept.iter().filter(|is_kept| **is_kept).count(), 1);
     assert_eq!(cache.queue_len(), 2, "all are known");
+}
+
+#[test]
+fn one_request_that_changes_many_tasks_is_seen_whole() {
+    let mut scene = Scene::new();
+    let (mut cache, _) = listed(&scene.store);
+    let start = scene.store.revision();
+    let plans = (0..3).map(|_| scene.plan_submit(spec())).collect();
+    for batch in Batch::split(plans) {
+        scene.store.txn(&batch.txn);
+    }
+    assert_eq!(scene.store.revision().0, start.0 + 1, "all in one revision");
+    follow(&mut cache, &scene.store, start);
+    assert_eq!(cache.queue_len(), 3);
+    assert_eq!(brief(&cache), brief(&listed(&scene.store).0));
 }

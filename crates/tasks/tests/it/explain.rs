@@ -2,9 +2,12 @@
 
 use expect_test::{Expect, expect};
 use tasks::core::amounts::Amounts;
-use tasks::core::cache::Summary;
-use tasks::core::explain::explain;
+use tasks::core::cache::{Phase, Summary};
+use tasks::core::explain::{Explanation, explain};
+use tasks::core::id::AttemptNumber;
+use tasks::core::keys::End;
 use tasks::core::node::Node;
+use tasks::core::time::Epoch;
 use tasks::wire;
 
 use crate::scene::{Scene, node, spec};
@@ -65,4 +68,18 @@ fn a_task_that_no_node_could_ever_run_is_unsatisfiable() {
         unsatisfiable: true
     "#]],
     );
+}
+
+#[test]
+fn what_runs_or_has_ended_waits_for_nobody() {
+    let mut scene = Scene::new();
+    let mut task = Summary::new(&scene.submit(spec())).expect("a valid spec");
+    let node = node(1);
+    for phase in [
+        Phase::Running { node: node.id, attempt: AttemptNumber(1) },
+        Phase::Ended(End::Complete, Epoch(1)),
+    ] {
+        task.phase = phase;
+        assert_eq!(explain(&task, &[&node], scene.now), Explanation::default(), "{phase:?}");
+    }
 }

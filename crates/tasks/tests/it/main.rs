@@ -2,10 +2,11 @@
 //! and the regressions.
 
 mod agent;
+mod api;
 mod cache;
-mod chance;
 mod explain;
 mod fsck;
+mod live;
 mod races;
 mod regressions;
 mod scene;

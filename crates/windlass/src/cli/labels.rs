@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::kube::{ConnectArgs, DEFAULT_IMAGE, ExportFormat, Output};
+
 pub(crate) use service::{
     LogFormat, LogLevel, MarkerArg, NodeRestrictionArg, PolicyArgs, RestoreModeArg, ServiceArgs,
-    SystemLabelsArg,
+    SystemLabelsArg, parse_duration,
 };
 
 pub(crate) const ABOUT: &str = "\
@@ -70,16 +72,11 @@ pub(crate) struct ProcessArgs {
     pub(crate) service: ServiceArgs,
 }
 
-/// Which cluster is meant.
+/// Which cluster is meant, and where in it the service keeps what it knows.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ClusterArgs {
-    /// File that says how to reach the cluster [default: $KUBECONFIG, ~/.kube/config, or the pod's
-    /// own account]
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// Which of its contexts [default: the current one]
-    #[arg(long, value_name = "NAME", help_heading = "Cluster")]
-    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
     #[command(flatten)]
     pub(crate) stores: StoresArgs,
 }
@@ -257,35 +254,4 @@ pub(crate) struct ManifestsArgs {
     /// How to print the objects
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ExportFormat,
-}
-
-/// As built from `deploy/container`; a cluster finds it once it was pushed or loaded there.
-const DEFAULT_IMAGE: &str = concat!("windlass:", env!("CARGO_PKG_VERSION"));
-
-/// How data is printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Output {
-    #[default]
-    Table,
-    Json,
-    Yaml,
-}
-
-/// How objects are written that another program reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ExportFormat {
-    #[default]
-    Yaml,
-    Json,
-}
-
-// === impl ExportFormat ===
-
-impl From<ExportFormat> for Output {
-    fn from(format: ExportFormat) -> Self {
-        match format {
-            ExportFormat::Yaml => Self::Yaml,
-            ExportFormat::Json => Self::Json,
-        }
-    }
 }

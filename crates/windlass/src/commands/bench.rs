@@ -1,5 +1,5 @@
-//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, and the labels service
-//! on a cluster.
+//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, the labels service on a
+//! cluster, and the task runner on this machine.
 
 use std::{
     env,
@@ -11,11 +11,12 @@ use bench::{
     ceiling::{self, Ceiling},
     labels,
     store::{self as table, Launch, Options, Place, Role, Running, Scale, Subject},
+    tasks,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{BenchLabelsArgs, BenchStoreArgs, Output},
+    cli::{BenchLabelsArgs, BenchStoreArgs, BenchTasksArgs, Output},
     report::{self, Exit, Failure, Outcome},
 };
 
@@ -50,6 +51,25 @@ pub(crate) async fn run_labels(arguments: BenchLabelsArgs) -> Outcome {
     let report = report.map_err(|error| {
         Failure::new(Exit::No, error)
             .with_hint("`windlass labels manifests | kubectl apply -f -` prepares the cluster")
+    })?;
+    match arguments.output {
+        Output::Table => report::data(&report.to_string()),
+        Output::Json => report::data(&json(&report)?),
+    }
+}
+
+pub(crate) async fn run_tasks(arguments: BenchTasksArgs) -> Outcome {
+    let program = own_program()?;
+    let scratch = arguments.scratch.unwrap_or_else(|| env::temp_dir().join("windlass-bench-tasks"));
+    let options = if arguments.quick {
+        tasks::Options::quick(program, scratch)
+    } else {
+        tasks::Options::full(program, scratch)
+    };
+    let options = tasks::Options { nodes: arguments.nodes, ..options };
+    let report = tasks::run(&options, &mut report::words).await;
+    let report = report.map_err(|error| {
+        Failure::new(Exit::No, error).with_hint("it needs root; logs of nodes are in --scratch")
     })?;
     match arguments.output {
         Output::Table => report::data(&report.to_string()),

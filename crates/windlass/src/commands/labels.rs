@@ -4,7 +4,6 @@ mod act;
 mod connect;
 mod look;
 mod manifests;
-mod print;
 mod service;
 mod settings;
 mod transfer;

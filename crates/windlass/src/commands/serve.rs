@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use store::Service;
+
 use crate::{
     cli::{
         etcd_args::{self, Request},
@@ -9,7 +11,8 @@ use crate::{
     },
     commands::version,
     config::{layers::Layers, serve::Serve},
-    lifecycle, notify,
+    lifecycle::{self, Parts},
+    notify,
     report::{self, Exit, Failure, Outcome},
 };
 
@@ -46,8 +49,9 @@ fn serve(serve: Serve) -> Outcome {
             Failure::new(Exit::No, error).with_hint("give --cert-file and --key-file instead")
         })?;
     }
-    lifecycle::serve_store(&serve.data_dir, serve.options, |service| {
-        for (traffic, address) in service.addresses() {
+    let store = Some((serve.data_dir, serve.options));
+    lifecycle::serve(Parts { store, ..Parts::default() }, |ready| {
+        for (traffic, address) in ready.store().into_iter().flat_map(Service::addresses) {
             tracing::info!(?traffic, ?address, "listening");
         }
         // Tools that start etcd wait for this line.
@@ -64,7 +68,7 @@ pub(super) fn start_logging(serve: &Serve) -> Outcome {
     })
 }
 
-fn tell_systemd() -> Outcome {
+pub(super) fn tell_systemd() -> Outcome {
     let Some(socket) = std::env::var_os(NOTIFY_SOCKET) else { return Ok(()) };
     notify::ready(&socket).map_err(|error| {
         let error = anyhow::Error::new(error).context("systemd cannot be told of readiness");

@@ -53,6 +53,7 @@ fn up_serves_the_store_while_the_cluster_does_not_answer() {
     fs::write(&kubeconfig, KUBECONFIG).unwrap();
     let mut command = up(&folder.path().join("data"), "127.0.0.1:0");
     command.arg("--kubeconfig").arg(&kubeconfig).args(["--labels-listen", "127.0.0.1:0"]);
+    command.args(["--sharder-listen", "127.0.0.1:0"]);
     let running = Running::spawn(&mut command);
     let stored = running.post("/v3/kv/put", r#"{"key":"YQ==","value":"Yg=="}"#);
     assert!(stored.contains("200 OK"), "{stored}");

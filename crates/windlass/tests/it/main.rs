@@ -8,3 +8,5 @@ mod output;
 mod process;
 mod running;
 mod secured;
+mod sharder;
+mod tasks;

@@ -42,7 +42,7 @@ fn a_snapshot_is_saved_verified_and_restored() {
 fn an_imported_store_goes_on_where_the_other_was() {
     let folder = tempfile::tempdir().unwrap();
     let imported = folder.path().join("imported");
-    let running = Running::start(&folder.path().join("first"));
+    let running = Running::start_store(&folder.path().join("first"));
     running.post("/v3/lease/grant", r#"{"ID":"7","TTL":"600"}"#);
     for body in [r#"{"key":"YQ=="}"#, r#"{"key":"Yg=="}"#, r#"{"key":"YQ==","lease":"7"}"#] {
         running.post("/v3/kv/put", body);
@@ -50,7 +50,7 @@ fn an_imported_store_goes_on_where_the_other_was() {
     let import = ["store", "import", "--from", &running.address, "--data-dir"];
     succeed(windlass(import).arg(imported.join("store")));
     drop(running);
-    let running = Running::start(&imported);
+    let running = Running::start_store(&imported);
     let found = running.post("/v3/kv/range", r#"{"key":"YQ=="}"#);
     let expected = r#""create_revision":"2","mod_revision":"4","version":"2","lease":"7""#;
     assert!(found.contains(expected), "{found}");
@@ -73,7 +73,7 @@ fn an_import_leaves_a_folder_with_something_in_it_alone() {
 #[test]
 fn inspecting_a_folder_tells_whether_it_is_sound() {
     let folder = tempfile::tempdir().unwrap();
-    Running::start(folder.path()).stop(Signal::TERM);
+    Running::start_store(folder.path()).stop(Signal::TERM);
     let inspect = || windlass(["store", "inspect"]).arg(folder.path()).output().unwrap();
     let sound = inspect();
     let table = String::from_utf8(sound.stdout).unwrap();

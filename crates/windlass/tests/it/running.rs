@@ -12,6 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// The last line of the welcome: from here on clients are served.
 const UP: &str = "Ctrl-C stops it";
 
+/// What a store says alone.
+const SERVED: &str = "ready to serve client requests";
+
 /// A running `windlass up`, killed if a test ends without stopping it.
 pub(crate) struct Running {
     child: Child,
@@ -27,15 +30,33 @@ impl Running {
         Self::spawn(&mut up(data_dir, "127.0.0.1:0"))
     }
 
+    /// A store alone, to which nobody else writes.
+    pub(crate) fn start_store(data_dir: &Path) -> Self {
+        let mut command = windlass(["store", "serve", "--listen-client-urls"]);
+        command.args(["http://127.0.0.1:0", "--advertise-client-urls", "http://127.0.0.1:0"]);
+        command.arg("--data-dir").arg(data_dir.join("store")).stderr(Stdio::piped());
+        Self::spawn_until(&mut command, SERVED, |log| log.split_once("Tcp(")?.1.split_once(')'))
+    }
+
     pub(crate) fn spawn(command: &mut Command) -> Self {
+        Self::spawn_until(command, UP, |welcome| {
+            welcome.split_once("http://")?.1.split_once(char::is_whitespace)
+        })
+    }
+
+    /// Starts a process and reads what it says until `ready`; `address` is followed by the rest.
+    fn spawn_until(
+        command: &mut Command,
+        ready: &str,
+        address: fn(&str) -> Option<(&str, &str)>,
+    ) -> Self {
         let mut child = command.spawn().unwrap();
         let mut words = BufReader::new(child.stderr.take().unwrap());
         let mut welcome = String::new();
-        while !welcome.contains(UP) {
+        while !welcome.contains(ready) {
             assert_ne!(words.read_line(&mut welcome).unwrap(), 0, "ended early: {welcome}");
         }
-        let endpoint = welcome.split_whitespace().find_map(|word| word.strip_prefix("http://"));
-        let address = endpoint.unwrap().to_owned();
+        let address = address(&welcome).unwrap().0.to_owned();
         Self { child, words, address, welcome }
     }
 
@@ -64,6 +85,7 @@ impl Drop for Running {
 pub(crate) fn up(data_dir: &Path, listen: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command.arg("up").arg("--data-dir").arg(data_dir).args(["--listen", listen]);
+    command.arg("--socket").arg(data_dir.join("node.sock"));
     command.stderr(Stdio::piped());
     command
 }

@@ -54,7 +54,8 @@ impl Generator {
             9 => Step::Snapshot,
             10 => Step::MoveLeader(pb::MoveLeaderRequest { target_id: UNKNOWN_MEMBER }),
             11 => {
-                let action = self.below(3) as i32;
+                // One more than there are.
+                let action = self.below(4) as i32;
                 // Only versions that etcd refuses, so that no downgrade begins.
                 let version = self.pick(&["", "nonsense", "3.8.0", "3.1.0"]).to_owned();
                 Step::Downgrade(pb::DowngradeRequest { action, version })

@@ -1,5 +1,7 @@
 //! etcdctl's commands, run on etcd and on windlass: the same words must come out.
 
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
@@ -150,7 +152,7 @@ fn etcdctl_prints_the_same() {
 
 struct Side {
     store: Store,
-    program: std::path::PathBuf,
+    program: PathBuf,
     /// The lease granted last, as etcdctl prints it.
     lease: String,
 }
@@ -163,6 +165,30 @@ async fn start(scene: &Scene, lane: Lane) -> Result<Side> {
     Ok(Side { store, program: scene.program(Asset::Etcdctl)?, lease: NO_LEASE.to_owned() })
 }
 
+/// Runs one command with this on its standard input.
+pub(super) async fn etcdctl(
+    program: &Path,
+    store: &Store,
+    arguments: &[impl AsRef<OsStr>],
+    input: &str,
+) -> Result<Output> {
+    let mut child = Command::new(program)
+        .args(["--endpoints", &store.endpoint()])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .context("start etcdctl")?;
+    let mut stdin = child.stdin.take().context("etcdctl has a standard input")?;
+    // A command that does not read its input may end before it is written.
+    drop(stdin.write_all(input.as_bytes()).await);
+    drop(stdin);
+    let output = timeout(COMMAND_WAIT, child.wait_with_output()).await;
+    output.context("etcdctl does not end")?.context("wait for etcdctl")
+}
+
 // === impl Side ===
 
 impl Side {
@@ -171,7 +197,8 @@ impl Side {
         let (command, input) = line.split_once(" << ").unwrap_or((line, ""));
         let command = command.replace("{lease}", &self.lease);
         let arguments: Vec<String> = words(&command);
-        let output = self.etcdctl(&arguments, &input.replace('|', "\n")).await?;
+        let input = input.replace('|', "\n");
+        let output = etcdctl(&self.program, &self.store, &arguments, &input).await?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if command.starts_with("lease grant") {
             self.lease = text.split(' ').nth(1).context("the lease's number")?.to_owned();
@@ -181,24 +208,6 @@ impl Side {
         let status = output.status.code();
         let errors = self.comparable(&errors.join("\n"));
         Ok(format!("{status:?} {} {errors}", self.comparable(&text)))
-    }
-
-    async fn etcdctl(&self, arguments: &[String], input: &str) -> Result<Output> {
-        let mut child = Command::new(&self.program)
-            .args(["--endpoints", &self.store.endpoint()])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .context("start etcdctl")?;
-        let mut stdin = child.stdin.take().context("etcdctl has a standard input")?;
-        // A command that does not read its input may end before it is written.
-        drop(stdin.write_all(input.as_bytes()).await);
-        drop(stdin);
-        let output = timeout(COMMAND_WAIT, child.wait_with_output()).await;
-        output.with_context(|| format!("{arguments:?} does not end"))?.context("wait for etcdctl")
     }
 
     fn comparable(&self, text: &str) -> String {

@@ -36,8 +36,8 @@ pub(super) struct NodeQueue {
 pub(super) enum Stage {
     /// Nothing to do; a new transaction makes it ready.
     Idle,
-    /// Waits for a worker.
-    Ready,
+    /// Waits for a worker, longer if another processor is better placed.
+    Ready { since: Instant },
     /// A worker has it.
     Busy,
     /// Waits for a moment; transactions that come meanwhile wait with it.
@@ -96,12 +96,10 @@ impl NodeQueue {
     pub(super) fn count(&self, census: Census) -> Census {
         let pending = self.pending().count();
         let oldest = self.pending().map(|waiting| waiting.created).chain(census.oldest).min();
-        let bytes: usize = self.transactions.values().map(|waiting| waiting.bytes).sum();
         Census {
             pending: census.pending + pending,
             quarantined: census.quarantined + self.transactions.len() - pending,
             oldest,
-            bytes: census.bytes + bytes,
         }
     }
 

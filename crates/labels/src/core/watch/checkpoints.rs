@@ -10,11 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{index::Index, rank::Rank};
+use super::index::Index;
 use crate::core::{
     checkpoint::{Checkpoint, CheckpointError, CheckpointMeta, digest},
     names::NodeHash,
     object::{Document, LiveNode, Uid},
+    rank::Rank,
     rv::ResourceVersion,
 };
 
@@ -41,6 +42,8 @@ pub struct Saved {
     /// The ConfigMap that may be written over or removed, as it was seen.
     pub object_uid: Option<Uid>,
     pub object_rv: Option<String>,
+    /// What it takes, about.
+    pub bytes: usize,
 }
 
 /// What to do with the checkpoint of a living node.
@@ -145,6 +148,12 @@ impl Checkpoints {
         self.saved.iter()
     }
 
+    /// The size of all of them, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.saved.values().map(|saved| saved.bytes).sum()
+    }
+
     /// For how long some node's labels have been in no checkpoint.
     #[must_use]
     pub fn lag(&self, now: Instant) -> Duration {
@@ -162,6 +171,7 @@ impl Saved {
             meta: CheckpointMeta::decode(document)?,
             object_uid: document.uid.clone(),
             object_rv: document.rv.clone(),
+            bytes: document.bytes(),
         })
     }
 

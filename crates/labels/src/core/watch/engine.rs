@@ -14,7 +14,6 @@ use super::{
     index::{Index, NodeEvent, Outcome},
     order::Order,
     post::{Content, Post},
-    rank::Rank,
     recent::Recent,
     relist::{self, Listing, Retention},
     resume::{Reason, Resume, Step},
@@ -23,12 +22,17 @@ use super::{
 use crate::core::{
     names::{NodeHash, TransactionName},
     object::{LiveNode, Uid},
+    rank::{HeadStart, Rank},
     rv::ResourceVersion,
 };
 
 /// Names of transactions remembered, gone ones included: of those that came while a post waited for
 /// its turn, however long the queue was.
 const NAMES_SEEN_MAX: usize = 20_000;
+
+/// How long a watcher leaves a post to the better ones.
+const POST: HeadStart =
+    HeadStart { step: Duration::from_millis(150), max: Duration::from_millis(600) };
 
 /// The subject that watchers rank for to keep the position.
 const RESUME: &str = "resume";
@@ -255,6 +259,12 @@ impl Engine {
         self.checkpoints.lag(now)
     }
 
+    /// The size of all checkpoints, about.
+    #[must_use]
+    pub fn checkpoint_bytes(&self) -> usize {
+        self.checkpoints.bytes()
+    }
+
     /// Whether it is time to list nodes and records for [`on_swept`](Self::on_swept); asked once.
     pub fn take_sweep(&mut self, now: Instant) -> bool {
         let is_due = self.sweep.is_due(now);
@@ -318,7 +328,7 @@ impl Engine {
     /// Better watchers get a head start.
     fn timed(&self, posts: Vec<Post>, now: Instant) -> Vec<(Post, Instant)> {
         let timed = posts.into_iter().map(|post| {
-            let due = now + self.rank(&post.node.to_string()).head_start();
+            let due = now + self.rank(&post.node.to_string()).wait(POST);
             (post, due)
         });
         timed.collect()

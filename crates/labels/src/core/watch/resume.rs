@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::rank::Rank;
 use crate::core::{
     keys::{MANAGED_BY, MANAGER, RV},
     object::Document,
+    rank::Rank,
     rv::{ResourceVersion, RvError},
 };
 

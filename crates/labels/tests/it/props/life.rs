@@ -8,9 +8,10 @@ use labels::core::{
     rv::ResourceVersion,
 };
 
+use chance::Chance;
+
 use super::{
     Violation,
-    chance::Chance,
     cluster::Cluster,
     model::{Fact, LIVE, Model, PREFER_LIVE, STORED, user_labels},
     processor::{Deeds, Fault, Processor},

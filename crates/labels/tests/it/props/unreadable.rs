@@ -6,9 +6,10 @@ use labels::core::{
     object::Document,
 };
 
+use chance::Chance;
+
 use super::{
     Violation,
-    chance::Chance,
     life::{Life, Order},
 };
 

@@ -12,10 +12,9 @@ use labels::core::{
     transaction::{Kind, Source, Transaction},
 };
 
-use super::{
-    chance::Chance,
-    cluster::{Cluster, NODE},
-};
+use chance::Chance;
+
+use super::cluster::{Cluster, NODE};
 
 pub(crate) struct Watchers {
     /// How many events each has posted.

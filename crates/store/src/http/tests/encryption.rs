@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use super::authority::{Authority, Client, is_accepted, start};
 use super::client::{Connections, ask_over, request};
 use super::listening::refusal;
-use super::server::tcp;
+use super::server::{Server, tcp};
 use crate::http::SelfSigned;
 use crate::options::{Admitted, Tls};
 
@@ -91,6 +91,51 @@ async fn a_certificate_may_be_optional() {
     let tls = Tls { requires_client_cert: false, ..authority.demanding_server() };
     let server = start(tls).await;
     assert!(is_accepted(authority.connect(server.address(), None, "h2").await).await);
+}
+
+/// etcd's listeners take a voluntary certificate for nobody's; others may take it for its owner's.
+#[tokio::test]
+async fn a_voluntary_certificate_names_its_owner_where_that_is_wanted() {
+    let authority = Authority::new();
+    authority.sign("alice", "alice");
+    let voluntary = Tls { requires_client_cert: false, ..authority.demanding_server() };
+    let named = Tls { names_voluntary_clients: true, ..voluntary.clone() };
+    for (tls, certificate, expected) in [
+        (&voluntary, Some("alice"), "nobody none"),
+        (&named, Some("alice"), "alice none"),
+        (&named, None, "nobody none"),
+    ] {
+        let server = start(tls.clone()).await;
+        let stream = authority.connect(server.address(), certificate, "h2").await.unwrap();
+        let mut connections = Connections::default();
+        let mut kv = KvClient::new(connections.open(stream).await);
+        let asked = RangeRequest { key: "a".into(), ..Default::default() };
+        let reply = kv.range(asked).await.unwrap().into_inner();
+        assert_eq!(reply.kvs[0].value(), expected.as_bytes());
+    }
+}
+
+/// Pages of another service are for those who are known, where anybody is.
+#[tokio::test]
+async fn a_guest_shows_pages_to_holders_of_certificates_alone() {
+    let authority = Authority::new();
+    authority.sign("alice", "alice");
+    let tls = Tls {
+        requires_client_cert: false,
+        names_voluntary_clients: true,
+        ..authority.demanding_server()
+    };
+    let server = Server::start_guest(vec![tcp(Some(tls))]).await;
+    for (certificate, page, expected) in [
+        (Some("alice"), "GET /metrics", "200 OK"),
+        (Some("alice"), "GET /version", "404 Not Found"),
+        (None, "GET /metrics", "401 Unauthorized"),
+        (None, "GET /livez", "401 Unauthorized"),
+    ] {
+        let stream = authority.connect(server.address(), certificate, "http/1.1").await.unwrap();
+        let answer = ask_over(stream, request(page, &[], "")).await;
+        assert!(answer.starts_with(expected), "{page}: {answer}");
+    }
 }
 
 #[tokio::test]

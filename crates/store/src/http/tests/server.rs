@@ -78,6 +78,16 @@ pub(super) fn unix(path: PathBuf) -> Listener {
 impl Server {
     pub(super) async fn start(options: &Options) -> Self {
         let edge = Edge::bind(options).await.expect("a free port can be bound");
+        Self::run(edge, options)
+    }
+
+    /// As another service than the store would be served.
+    pub(super) async fn start_guest(listeners: Vec<Listener>) -> Self {
+        let edge = Edge::bind_guest(&listeners, Limits::default()).await;
+        Self::run(edge.expect("a free port can be bound"), &options(listeners))
+    }
+
+    fn run(edge: Edge, options: &Options) -> Self {
         let addresses = edge.local_addresses().map(|(_, address)| address.clone()).collect();
         let health = Arc::new(Health::default());
         let message_bytes_max = options.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;

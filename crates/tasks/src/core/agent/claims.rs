@@ -1,5 +1,6 @@
 //! Which tasks to take now.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use super::Agent;
@@ -8,7 +9,7 @@ use crate::core::cache::{Phase, Summary};
 use crate::core::id::{NodeId, TaskId};
 use crate::core::rank::{Candidate, rank};
 use crate::core::record::Record;
-use crate::core::starvation::{Waiting, starving};
+use crate::core::starvation::{STARVING_AFTER, Waiting, starving};
 use crate::core::steal::{Approach, claims_at_once};
 use crate::core::time::{Boottime, Now, until};
 use crate::core::transition::{Batch, Claimant, Plan, Stamp, claim};
@@ -16,13 +17,47 @@ use crate::core::transition::{Batch, Claimant, Plan, Stamp, claim};
 /// How much of the queue is looked at for work. Beyond it, there is enough before.
 const LOOK_AT_MAX: usize = 1024;
 
+/// A queued task whose time has come.
+#[derive(Debug)]
+pub(super) struct Claimable {
+    /// As far as this node knows.
+    since: Boottime,
+    /// This node's among those that could run it, if it is one of them. Worked out when it is first
+    /// asked for: it costs a look at every node.
+    rank: OnceCell<Option<usize>>,
+}
+
 /// A queued task that this node could run, if it had room.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
     waiting: Waiting,
+    /// In the queue.
+    place: usize,
     /// When this node's turn comes.
     ready_at: Boottime,
     priority: i32,
+}
+
+// === impl Claimable ===
+
+impl Claimable {
+    fn new(since: Boottime) -> Self {
+        Self { since, rank: OnceCell::new() }
+    }
+}
+
+// === impl Offer ===
+
+impl Offer {
+    /// What this node is nearest to comes first, the oldest of it at the head; of what is nearer to
+    /// others it takes the newest, unless it starves. So nodes with room choose different ones until
+    /// few are left.
+    fn order(&self, now: Boottime) -> impl Ord + use<> {
+        let is_patient = now.since(self.waiting.since) < STARVING_AFTER;
+        let is_taken_from_the_end = is_patient && self.waiting.rank > 0;
+        let from_the_end = is_taken_from_the_end.then_some(Reverse(self.place));
+        (Reverse(self.priority), self.waiting.rank, is_patient, from_the_end, self.place)
+    }
 }
 
 // === impl Agent ===
@@ -47,7 +82,7 @@ impl Agent {
         for summary in self.cache.queue().take(LOOK_AT_MAX) {
             let Phase::Queued { not_before } = summary.phase else { continue };
             if not_before <= now.wall {
-                self.claimable.entry(summary.id).or_insert(now.boot);
+                self.claimable.entry(summary.id).or_insert_with(|| Claimable::new(now.boot));
             } else {
                 let at = now.boot + until(now.wall, not_before);
                 next = Some(next.unwrap_or(at).min(at));
@@ -64,30 +99,41 @@ impl Agent {
             !self.attempts.contains_key(&summary.id) && !self.writes.is_claiming(summary.id)
         };
         let queue = self.cache.queue().take(LOOK_AT_MAX).filter(free);
-        queue.filter_map(|summary| self.offer(me, summary)).collect()
+        let offer = |(place, summary)| self.offer(me, place, summary);
+        queue.enumerate().filter_map(offer).collect()
     }
 
-    fn offer(&self, me: NodeId, summary: &Summary) -> Option<Offer> {
-        let since = *self.claimable.get(&summary.id)?;
-        let candidate = |node| Candidate::new(node, &summary.requirements, &summary.failed_hosts);
-        let candidates = self.cache.nodes().filter_map(candidate);
-        let rank = rank(summary.id, me, candidates)?;
+    fn offer(&self, me: NodeId, place: usize, summary: &Summary) -> Option<Offer> {
+        let Claimable { since, rank } = self.claimable.get(&summary.id)?;
+        let (since, rank) = (*since, (*rank.get_or_init(|| self.rank(me, summary)))?);
         let approach = Approach { rank, load: self.ledger.load(), step: self.meter.step() };
         let waiting =
             Waiting { task: summary.id, demand: summary.requirements.demand, since, rank };
         let ready_at = since + approach.delay(summary.id, me);
-        Some(Offer { waiting, ready_at, priority: summary.priority })
+        Some(Offer { waiting, place, ready_at, priority: summary.priority })
     }
 
-    /// The tasks to claim now, by request: bundled if there is plenty, else each alone. Those that
-    /// this node is nearest to come first, so that nodes with room choose different ones.
+    fn rank(&self, me: NodeId, summary: &Summary) -> Option<usize> {
+        let candidate = |node| Candidate::new(node, &summary.requirements, &summary.failed_hosts);
+        let candidates: Vec<Candidate> = self.cache.nodes().filter_map(candidate).collect();
+        rank(summary.id, me, candidates.iter().copied())
+    }
+
+    /// Nodes have changed, or this one has another id.
+    pub(super) fn forget_ranks(&mut self) {
+        for claimable in self.claimable.values_mut() {
+            claimable.rank = OnceCell::new();
+        }
+    }
+
+    /// The tasks to claim now, by request: bundled if there is plenty, else each alone.
     fn choose(&mut self, now: Now, offers: &[Offer]) -> Vec<Vec<TaskId>> {
         let (mut ready, later): (Vec<&Offer>, Vec<&Offer>) =
             offers.iter().partition(|offer| offer.ready_at <= now.boot);
         if let Some(at) = later.iter().map(|offer| offer.ready_at).min() {
             self.wake_by(at);
         }
-        ready.sort_by_key(|offer| (Reverse(offer.priority), offer.waiting.rank));
+        ready.sort_by_key(|offer| offer.order(now.boot));
         let fits = self.fitting(offers.iter()).len();
         let chosen = self.fitting(ready.into_iter());
         match claims_at_once(fits, offers.len()) {

@@ -75,6 +75,7 @@ impl Agent {
         self.commands.push(Command::SetDeadline(lease.deadline()));
         self.registration = Registration::Held { claimant, lease, lease_id };
         self.chores.on_registered(now.boot);
+        self.forget_ranks();
     }
 
     pub(super) fn on_not_registered(&mut self, now: Now, node: NodeId) {

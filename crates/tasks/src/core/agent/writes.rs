@@ -1,7 +1,7 @@
 //! Transactions under way. Each is sent, the same, until its outcome is known: a new one in its place
 //! would not recognise what the first one did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Agent, Command};
@@ -23,6 +23,9 @@ pub struct Token(pub u64);
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     under_way: BTreeMap<Token, Write>,
+    /// Tasks that a claim is under way for, and those that are read for one: asked of every task of
+    /// the queue at every look.
+    claiming: BTreeSet<TaskId>,
     sent: u64,
 }
 
@@ -77,13 +80,8 @@ pub(super) enum WantedFor {
 // === impl Writes ===
 
 impl Writes {
-    /// Tasks that a claim is under way for, and those that are read for one.
     pub(super) fn is_claiming(&self, id: TaskId) -> bool {
-        self.under_way.values().any(|write| match &write.purpose {
-            Purpose::Claim { batch } => batch.plans.iter().any(|plan| plan.id == id),
-            Purpose::Read { id: read, wanted_for: WantedFor::Claim } => *read == id,
-            _ => false,
-        })
+        self.claiming.contains(&id)
     }
 
     pub(super) fn has_claims(&self) -> bool {
@@ -119,20 +117,22 @@ impl Writes {
     }
 
     /// Gives up all claims; what they concern.
-    pub(super) fn drop_claims(&mut self) -> Vec<TaskId> {
-        let is_claim = |write: &Write| {
-            matches!(
-                write.purpose,
-                Purpose::Claim { .. } | Purpose::Read { wanted_for: WantedFor::Claim, .. }
-            )
-        };
-        let dropped = self.under_way.extract_if(.., |_, write| is_claim(write));
-        let tasks = dropped.flat_map(|(_, write)| match write.purpose {
-            Purpose::Claim { batch } => batch.plans.into_iter().map(|plan| plan.id).collect(),
-            Purpose::Read { id, .. } => vec![id],
-            _ => Vec::new(),
-        });
-        tasks.collect()
+    pub(super) fn drop_claims(&mut self) -> BTreeSet<TaskId> {
+        self.under_way.retain(|_, write| write.purpose.claims().is_empty());
+        std::mem::take(&mut self.claiming)
+    }
+
+    fn insert(&mut self, token: Token, write: Write) {
+        self.claiming.extend(write.purpose.claims());
+        self.under_way.insert(token, write);
+    }
+
+    fn remove(&mut self, token: Token) -> Option<Write> {
+        let write = self.under_way.remove(&token)?;
+        for task in write.purpose.claims() {
+            self.claiming.remove(&task);
+        }
+        Some(write)
     }
 
     /// Whether it was the node's own key that was to be told.
@@ -142,7 +142,7 @@ impl Writes {
             write.resend_at = Some(now + RESEND_AFTER);
             return false;
         }
-        let dropped = self.under_way.remove(&token);
+        let dropped = self.remove(token);
         dropped.is_some_and(|write| matches!(write.purpose, Purpose::Tell))
     }
 }
@@ -150,6 +150,15 @@ impl Writes {
 // === impl Purpose ===
 
 impl Purpose {
+    /// The tasks it is to claim.
+    fn claims(&self) -> Vec<TaskId> {
+        match self {
+            Self::Claim { batch } => batch.plans.iter().map(|plan| plan.id).collect(),
+            Self::Read { id, wanted_for: WantedFor::Claim } => vec![*id],
+            _ => Vec::new(),
+        }
+    }
+
     /// What is done again before long needs no second sending.
     fn is_repeated_anyway(&self) -> bool {
         matches!(self, Self::Sweep | Self::Tell | Self::Delete)
@@ -163,7 +172,7 @@ impl Agent {
         self.writes.sent += 1;
         let token = Token(self.writes.sent);
         self.commands.push(Command::Send { token, txn: txn.clone() });
-        self.writes.under_way.insert(token, Write { txn, purpose, resend_at: None });
+        self.writes.insert(token, Write { txn, purpose, resend_at: None });
     }
 
     pub(super) fn read(&mut self, id: TaskId, wanted_for: WantedFor) {
@@ -191,7 +200,7 @@ impl Agent {
 
     pub(super) fn on_answered(&mut self, now: Now, token: Token, answer: &Answer) {
         // Claims are given up when the node is fenced; their answers come too late.
-        let Some(write) = self.writes.under_way.remove(&token) else { return };
+        let Some(write) = self.writes.remove(token) else { return };
         match write.purpose {
             Purpose::Claim { batch } => self.on_claimed(now, &batch, answer),
             Purpose::Finish { plan, attempt } => {

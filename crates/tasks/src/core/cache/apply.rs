@@ -28,7 +28,7 @@ impl Cache {
         let known = self.tasks.keys().chain(self.unreadable.keys());
         let gone: Vec<TaskId> = known.filter(|id| !listed.contains(id)).copied().collect();
         changes.extend(gone.into_iter().map(|id| self.delete_task(id)));
-        self.tasks_at = at;
+        self.tasks_at.on_listed(at);
         changes
     }
 
@@ -44,7 +44,7 @@ impl Cache {
         let gone: Vec<NodeId> =
             self.nodes.keys().filter(|id| !listed.contains(id)).copied().collect();
         changes.extend(gone.into_iter().filter_map(|id| self.delete_node(id)));
-        self.nodes_at = at;
+        self.nodes_at.on_listed(at);
         changes
     }
 
@@ -54,14 +54,12 @@ impl Cache {
         let at = Revision(kv.mod_revision());
         let is_put = event.kind() == EventType::Put;
         match Key::parse(kv.key()) {
-            Ok(Key::Task(id)) if at > self.tasks_at => {
-                self.tasks_at = at;
+            Ok(Key::Task(id)) if self.tasks_at.on_change(at) => {
                 if is_put { self.put_task(id, &kv) } else { Some(self.delete_task(id)) }
                     .into_iter()
                     .collect()
             }
-            Ok(Key::Node(id)) if at > self.nodes_at => {
-                self.nodes_at = at;
+            Ok(Key::Node(id)) if self.nodes_at.on_change(at) => {
                 if is_put { self.put_node(&kv) } else { self.delete_node(id) }.into_iter().collect()
             }
             // Status keys repeat what the records say.

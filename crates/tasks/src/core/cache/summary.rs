@@ -69,9 +69,18 @@ impl Summary {
         Place::new(self.priority, self.created, self.id)
     }
 
+    /// The registration under which the task runs.
+    #[must_use]
+    pub fn node(&self) -> Option<NodeId> {
+        match self.phase {
+            Phase::Running { node, .. } => Some(node),
+            Phase::Queued { .. } | Phase::Ended(..) => None,
+        }
+    }
+
     /// Whether the task runs under this registration.
     #[must_use]
     pub fn is_running_on(&self, me: NodeId) -> bool {
-        matches!(self.phase, Phase::Running { node, .. } if node == me)
+        self.node() == Some(me)
     }
 }

@@ -13,10 +13,12 @@ const SAMPLES_MAX: usize = 200;
 /// Fewer say nothing about a percentile.
 const SAMPLES_MIN: usize = 20;
 
-/// Keeps the last samples of claim round trip plus watch lag.
-#[derive(Clone, Debug, Default)]
+/// Keeps the last samples of claim round trip plus watch lag. The step is asked for with every look at
+/// every task, so it is worked out when a sample comes.
+#[derive(Clone, Debug)]
 pub struct StepMeter {
     samples: VecDeque<Duration>,
+    step: Duration,
 }
 
 // === impl StepMeter ===
@@ -28,11 +30,16 @@ impl StepMeter {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
+        self.step = self.percentile();
     }
 
     /// The 99th percentile within its bounds.
     #[must_use]
     pub fn step(&self) -> Duration {
+        self.step
+    }
+
+    fn percentile(&self) -> Duration {
         if self.samples.len() < SAMPLES_MIN {
             return STEP_START;
         }
@@ -40,6 +47,12 @@ impl StepMeter {
         sorted.sort_unstable();
         let index = (sorted.len() * 99).div_ceil(100) - 1;
         sorted[index].clamp(STEP_MIN, STEP_MAX)
+    }
+}
+
+impl Default for StepMeter {
+    fn default() -> Self {
+        Self { samples: VecDeque::new(), step: STEP_START }
     }
 }
 

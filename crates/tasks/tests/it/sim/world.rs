@@ -21,8 +21,8 @@ use super::host::Host;
 use super::promises::Promises;
 use super::runtime::ProcessId;
 use super::{Plot, Violation};
-use crate::chance::Chance;
 use crate::store::Store;
+use chance::Chance;
 
 /// Faults happen until then.
 const ROUGH_UNTIL: Duration = Duration::from_secs(90);

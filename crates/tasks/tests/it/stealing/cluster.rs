@@ -11,7 +11,7 @@ use tasks::core::rank::{Candidate, rank};
 use tasks::core::steal::{Approach, LOAD_DELAY, STEP_START, claims_at_once};
 use uuid::Uuid;
 
-use crate::chance::Chance;
+use chance::Chance;
 
 const ROUND_TRIP: Duration = Duration::from_millis(3);
 

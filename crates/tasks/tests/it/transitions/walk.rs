@@ -8,8 +8,8 @@ use tasks::core::transition::{
 };
 use tasks::wire;
 
-use crate::chance::Chance;
 use crate::scene::{Scene, exited, flagged, spec};
+use chance::Chance;
 
 const SEEDS: std::ops::Range<u64> = 0..60;
 const STEPS: usize = 120;

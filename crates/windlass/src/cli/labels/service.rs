@@ -3,9 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use clap::{Args, ValueEnum};
+use tracing::level_filters::LevelFilter;
 
 use super::ClusterArgs;
-use crate::config::duration;
+use crate::{config::duration, logging};
 
 /// Where help shows what decides about a restore.
 const RESTORED: &str = "What is restored";
@@ -146,8 +147,32 @@ pub(crate) enum LogFormat {
     Console,
 }
 
+// === impl LogLevel ===
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+        }
+    }
+}
+
+// === impl LogFormat ===
+
+impl From<LogFormat> for logging::Format {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Json => Self::Json,
+            LogFormat::Console => Self::Console,
+        }
+    }
+}
+
 /// As everywhere (`1h30m`), or in whole days (`30d`).
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let days = text.strip_suffix('d').and_then(|days| days.parse::<u64>().ok());
     days.and_then(|days| days.checked_mul(SECONDS_PER_DAY))
         .map(Duration::from_secs)

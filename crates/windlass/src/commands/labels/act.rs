@@ -5,9 +5,10 @@ use labels::{
     core::policy::Policy,
 };
 
-use super::{connect, look, print, settings};
+use super::{connect, look, settings};
 use crate::{
     cli::labels::{ForgetArgs, RestoreArgs, UninstallArgs},
+    commands::kube::print,
     report::{self, Outcome},
 };
 

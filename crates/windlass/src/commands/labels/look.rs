@@ -1,6 +1,6 @@
 //! `windlass labels list`, `show`, `diff` and `history`: nothing is written.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use labels::{
     admin::{
         diff::Diff,
@@ -11,9 +11,10 @@ use labels::{
     core::{object::Labels, policy::Policy},
 };
 
-use super::{connect, print, settings};
+use super::{connect, settings};
 use crate::{
     cli::labels::{DiffArgs, HistoryArgs, ListArgs, ShowArgs},
+    commands::kube::{age, print},
     lifecycle,
     report::{Exit, Failure, Outcome},
 };
@@ -178,15 +179,4 @@ fn yes_or_no(is: bool) -> String {
 
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
-/// As kubectl tells ages: the one unit that says enough.
-fn age(age: SignedDuration) -> String {
-    let seconds = age.as_secs().max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7200 => format!("{}m", seconds / 60),
-        7200..172_800 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
 }

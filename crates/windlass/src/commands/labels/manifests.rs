@@ -2,9 +2,10 @@
 
 use labels::manifests::{self, Error, Options};
 
-use super::{print, settings};
+use super::settings;
 use crate::{
     cli::labels::ManifestsArgs,
+    commands::kube::print,
     report::{Exit, Failure, Outcome},
 };
 

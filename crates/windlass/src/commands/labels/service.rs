@@ -2,24 +2,23 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use kubekit::client;
-use labels::options::{Options, Role};
-use tracing::level_filters::LevelFilter;
-
 use super::{connect, settings};
 use crate::{
-    cli::labels::{LogFormat, LogLevel, ServiceArgs},
-    lifecycle::{self, Labels},
+    cli::labels::ServiceArgs,
+    commands::kube,
+    lifecycle::{self, Labels, Parts},
     logging,
-    report::{Exit, Failure, Outcome},
+    report::Outcome,
 };
+use kubekit::client;
+use labels::options::{Options, Role};
 
 pub(super) fn run(role: Role, arguments: ServiceArgs, is_dry_run: bool) -> Outcome {
     start_logging(&arguments)?;
-    let connection = connect::client_options(&arguments.cluster);
+    let connection = kube::client_options(&arguments.cluster.connect);
     let options = Options {
         role,
-        identity: connect::identity(),
+        identity: kube::identity(),
         namespaces: settings::namespaces(arguments.cluster.stores),
         policy: settings::policy(arguments.policy)?,
         workers: arguments.workers,
@@ -32,8 +31,12 @@ pub(super) fn run(role: Role, arguments: ServiceArgs, is_dry_run: bool) -> Outco
     options.validate().map_err(connect::refused_options)?;
     let (version, identity) = (env!("CARGO_PKG_VERSION"), options.identity.clone());
     tracing::info!(version, identity, ?role, is_dry_run, "starting the labels service");
-    lifecycle::serve_labels(Labels { options, connection }, |address| {
-        tracing::info!(%address, "serving health and metrics");
+    let labels = Some(Labels { options, connection });
+    lifecycle::serve(Parts { labels, ..Parts::default() }, |ready| {
+        if let Some(address) = ready.labels() {
+            tracing::info!(%address, "serving health and metrics");
+        }
+        Ok(())
     })?;
     tracing::info!("stopped");
     Ok(())
@@ -41,24 +44,11 @@ pub(super) fn run(role: Role, arguments: ServiceArgs, is_dry_run: bool) -> Outco
 
 /// Both services with nothing configured but the cluster.
 pub(crate) fn beside_store(kubeconfig: PathBuf, listen: SocketAddr) -> Labels {
-    let options = Options { listen, ..Options::new(connect::identity()) };
+    let options = Options { listen, ..Options::new(kube::identity()) };
     let kubeconfig = Some(kubeconfig);
     Labels { options, connection: client::Options { kubeconfig, ..client::Options::default() } }
 }
 
 fn start_logging(arguments: &ServiceArgs) -> Outcome {
-    let options = logging::Options {
-        level: match arguments.log_level {
-            LogLevel::Error => LevelFilter::ERROR,
-            LogLevel::Warn => LevelFilter::WARN,
-            LogLevel::Info => LevelFilter::INFO,
-            LogLevel::Debug => LevelFilter::DEBUG,
-        },
-        format: match arguments.log_format {
-            LogFormat::Json => logging::Format::Json,
-            LogFormat::Console => logging::Format::Console,
-        },
-        outputs: vec![logging::Output::Stderr],
-    };
-    options.start().map_err(|error| Failure::new(Exit::No, error))
+    logging::to_stderr(arguments.log_level.into(), arguments.log_format.into())
 }

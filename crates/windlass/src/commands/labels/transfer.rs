@@ -11,9 +11,10 @@ use labels::{
     core::policy::Policy,
 };
 
-use super::{act, connect, print};
+use super::{act, connect};
 use crate::{
     cli::labels::{ExportArgs, ImportArgs},
+    commands::kube::print,
     report::{self, Exit, Failure, Outcome},
 };
 

@@ -95,3 +95,13 @@ fn a_list_of_checkpoints_replaces_what_was_known() {
     let all: Vec<_> = checkpoints.saved().map(|(_, saved)| saved.meta.node.as_str()).collect();
     assert_eq!(all, ["b"]);
 }
+
+#[test]
+fn the_size_is_that_of_what_the_server_has() {
+    let mut checkpoints = empty();
+    let [a, b] = ["a u1 5 x=1", "b u2 6"].map(saved);
+    checkpoints.on_listed(vec![a.clone(), b.clone()]);
+    assert_eq!(checkpoints.bytes(), a.bytes + b.bytes);
+    checkpoints.on_removed(&a.node_hash());
+    assert_eq!(checkpoints.bytes(), b.bytes);
+}

@@ -12,7 +12,7 @@ use crate::scene;
 impl World {
     pub(super) fn submit(&mut self) {
         let restart_on_cluster_error = self.chance.once_in(2);
-        let cpu_millis = Some(100 * (1 + self.chance.next() % 6));
+        let cpu_millis = Some(100 * (1 + self.chance.number() % 6));
         let resources = Some(wire::Resources { cpu_millis, ..Default::default() });
         let spec = wire::TaskSpec { restart_on_cluster_error, resources, ..scene::spec() };
         let stamp = self.stamp();

@@ -1,0 +1,176 @@
+//! An instance that the test itself plays, by the protocol alone and without the library: it keeps a
+//! Lease and gives up what it is asked for. It works on nothing, and can be told to fall silent.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::StreamExt;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::core::PartialObjectMeta;
+use kube::{Client, ResourceExt};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_stream::wrappers::IntervalStream;
+
+use super::arena::{ACCOUNT, Arena, LEASE};
+use super::{Moment, Persona, World, monotonic};
+
+/// How often a Lease is renewed in its duration.
+const RENEWALS: u32 = 5;
+
+/// A Lease that is kept. Dropping it ends the renewals.
+pub struct Puppet {
+    pub id: String,
+    keeping: JoinSet<Result<Moment>>,
+}
+
+/// Where a puppet lives.
+#[derive(Clone)]
+struct Strings {
+    id: String,
+    leases: Api<Lease>,
+    secrets: Api<Secret>,
+    shard: String,
+    drain: String,
+}
+
+// === impl Puppet ===
+
+impl Puppet {
+    /// Creates a Lease in the arena's namespace, with these labels besides, and keeps it.
+    pub async fn join(world: &World, arena: &Arena, id: &str, labels: &Value) -> Result<Self> {
+        let persona = Persona::service_account(&arena.name, ACCOUNT).in_pod(id);
+        let client = world.client_as(&persona).await?;
+        let lease = new_lease(arena, id, labels)?;
+        let strings = Strings::new(client, arena, id);
+        strings.leases.create(&PostParams::default(), &lease).await.context("create a Lease")?;
+        Ok(Self::keep(strings))
+    }
+
+    /// Takes up a Lease that was given back, or that it has held before.
+    pub async fn rejoin(world: &World, arena: &Arena, id: &str) -> Result<Self> {
+        let persona = Persona::service_account(&arena.name, ACCOUNT).in_pod(id);
+        let strings = Strings::new(world.client_as(&persona).await?, arena, id);
+        let mut lease = strings.leases.get(id).await.context("read the Lease")?;
+        let spec = lease.spec.as_mut().context("a Lease has a spec")?;
+        spec.holder_identity = Some(id.to_owned());
+        spec.lease_duration_seconds = Some(seconds(LEASE));
+        spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
+        let params = PostParams::default();
+        strings.leases.replace(id, &params, &lease).await.context("take the Lease up")?;
+        Ok(Self::keep(strings))
+    }
+
+    fn keep(strings: Strings) -> Self {
+        let id = strings.id.clone();
+        let mut keeping = JoinSet::new();
+        keeping.spawn(strings.play());
+        Self { id, keeping }
+    }
+
+    /// Falls silent at once; what it had in flight may still arrive.
+    pub fn fall_silent(self) {
+        drop(self);
+    }
+
+    /// Waits until it reads that its Lease is another's; when that was.
+    pub async fn wait_lost(mut self) -> Result<Moment> {
+        let ended = self.keeping.join_next().await.context("a puppet is played by a task")?;
+        ended.context("a puppet's task panicked")?
+    }
+}
+
+// === impl Strings ===
+
+impl Strings {
+    fn new(client: Client, arena: &Arena, id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            leases: Api::namespaced(client.clone(), &arena.name),
+            secrets: Api::namespaced(client, &arena.name),
+            shard: arena.names.shard_label(),
+            drain: arena.names.drain_label(),
+        }
+    }
+
+    /// Until the Lease is lost.
+    async fn play(self) -> Result<Moment> {
+        let mut ticks = interval(LEASE / RENEWALS);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = IntervalStream::new(ticks);
+        while ticks.next().await.is_some() {
+            if !self.renew().await? {
+                return Ok(monotonic());
+            }
+            self.give_up().await?;
+        }
+        Ok(monotonic())
+    }
+
+    /// Whether it still is ours.
+    async fn renew(&self) -> Result<bool> {
+        let Some(mut lease) = self.leases.get_opt(&self.id).await? else { return Ok(false) };
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() != Some(&self.id) {
+            return Ok(false);
+        }
+        spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
+        match self.leases.replace(&self.id, &PostParams::default(), &lease).await {
+            Ok(_) => Ok(true),
+            // The sharder wrote a label or an annotation, or took it: the next look tells.
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn give_up(&self) -> Result<()> {
+        let asked = format!("{}={},{}", self.shard, self.id, self.drain);
+        let asked = self.secrets.list_metadata(&ListParams::default().labels(&asked)).await?;
+        for secret in asked {
+            self.acknowledge(&secret).await?;
+        }
+        Ok(())
+    }
+
+    async fn acknowledge(&self, secret: &PartialObjectMeta<Secret>) -> Result<()> {
+        let patch = json!({"metadata": {
+            "resourceVersion": secret.resource_version(),
+            "labels": {self.shard.as_str(): null, self.drain.as_str(): null},
+        }});
+        let (name, params) = (secret.name_any(), PatchParams::default());
+        match self.secrets.patch_metadata(&name, &params, &Patch::Merge(patch)).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) => {
+                ensure!([404, 409].contains(&status.code), "give up {name}: {status:?}");
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn new_lease(arena: &Arena, id: &str, labels: &Value) -> Result<Lease> {
+    let now = jiff::Timestamp::now().to_string();
+    let mut lease = json!({
+        "metadata": {"name": id, "labels": {arena.names.ring_label(): arena.name}},
+        "spec": {
+            "holderIdentity": id,
+            "leaseDurationSeconds": LEASE.as_secs(),
+            "acquireTime": now,
+            "renewTime": now,
+            "leaseTransitions": 0,
+        },
+    });
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        lease["metadata"]["labels"][key] = value.clone();
+    }
+    serde_json::from_value(lease).context("write down a Lease")
+}
+
+fn seconds(duration: Duration) -> i32 {
+    i32::try_from(duration.as_secs()).expect("Leases last seconds")
+}

@@ -1,0 +1,211 @@
+//! Everything that can happen to instances, sharders and the API server between them: objects end up
+//! with somebody who works on them, and the history shows that no two ever did.
+
+use anyhow::{Result, ensure};
+use e2e::sharding::InstanceOptions;
+use e2e::sharding::arena::{LEASE, SETTLE_WAIT};
+use e2e::tasks::link::{Link, Target};
+use e2e::wait::{Level, pass, wait_for};
+use kube::api::DeleteParams;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::crew::{Crew, only_moves, slow_workers};
+use crate::stage::{Stage, cases};
+
+cases! {
+    an_instance_is_killed,
+    an_instance_is_killed_and_back_in_time,
+    an_instance_is_paused_and_wakes_as_a_former_owner,
+    an_instance_dies_while_it_drains,
+    a_watch_hangs_while_renewals_pass,
+    members_flap,
+    a_lease_is_deleted_under_its_instance,
+    the_store_is_slow,
+    the_api_server_restarts,
+    the_leader_is_killed_in_the_middle_of_a_move,
+    the_leader_is_paused_in_the_middle_of_a_move,
+}
+
+const PAIR: [&str; 2] = ["a-0", "b-0"];
+
+/// Longer than the sharder's own Lease (15 s).
+const LEADER_PAUSE: std::time::Duration = std::time::Duration::from_secs(18);
+
+async fn an_instance_is_killed(stage: &mut Stage) -> Result<()> {
+    let slow = slow_workers();
+    let (mut crew, before) = Crew::assemble_with(stage, "killed", &json!({}), &PAIR, slow).await?;
+    crew.keep_busy("a-0").await?;
+    crew.kill("a-0")?;
+    let after = crew.settle().await?;
+    only_moves(&before, &after, |from, _| from == "a-0")?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+/// P5, without a word: the same pod takes its Lease up at once.
+async fn an_instance_is_killed_and_back_in_time(stage: &mut Stage) -> Result<()> {
+    let (mut crew, before) = Crew::assemble(stage, "back", &json!({}), &PAIR).await?;
+    crew.kill("a-0")?;
+    crew.join(stage, "a-0").await?;
+    crew.arena.wait_state("a-0", "ready", SETTLE_WAIT).await?;
+    pass(LEASE * 3).await?;
+    let after = crew.settle().await?;
+    ensure!(before == after, "objects moved");
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+/// SIGSTOP for 3 D. Awake again it takes no further step and ends; what it has sent is refused.
+async fn an_instance_is_paused_and_wakes_as_a_former_owner(stage: &mut Stage) -> Result<()> {
+    let slow = slow_workers();
+    let (mut crew, before) = Crew::assemble_with(stage, "paused", &json!({}), &PAIR, slow).await?;
+    crew.keep_busy("a-0").await?;
+    crew.pause("a-0")?;
+    pass(LEASE * 3).await?;
+    let after = crew.arena.wait_spread(&["b-0"]).await?;
+    only_moves(&before, &after, |from, _| from == "a-0")?;
+    crew.member("a-0")?.resume()?;
+    crew.wait_end("a-0").await?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+async fn an_instance_dies_while_it_drains(stage: &mut Stage) -> Result<()> {
+    let (patient, slow) = (patience(), slow_workers());
+    let (mut crew, _) = Crew::assemble_with(stage, "mid-drain", &patient, &["a-0"], slow).await?;
+    crew.keep_busy("a-0").await?;
+    crew.join(stage, "b-0").await?;
+    wait_draining(&crew).await?;
+    crew.kill("a-0")?;
+    crew.settle().await?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+/// The instance learns of its drains by its Lease, and gives up in time what its watch never showed.
+async fn a_watch_hangs_while_renewals_pass(stage: &mut Stage) -> Result<()> {
+    let server = std::net::SocketAddr::from(([127, 0, 0, 1], stage.world.server.port()));
+    let (link, port) = Link::near(Target::Outside(server))?;
+    let options = InstanceOptions { port: Some(port), ..InstanceOptions::default() };
+    let (mut crew, before) =
+        Crew::assemble_with(stage, "hung", &json!({}), &["a-0"], options).await?;
+    crew.options = InstanceOptions::default();
+    link.hang_connections();
+    crew.join(stage, "b-0").await?;
+    let after = crew.settle().await?;
+    only_moves(&before, &after, |_, to| to == "b-0")?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+async fn members_flap(stage: &mut Stage) -> Result<()> {
+    let (mut crew, _) = Crew::assemble(stage, "flapping", &json!({}), &PAIR).await?;
+    for round in 0..4 {
+        let id = PAIR[round % PAIR.len()];
+        if round < PAIR.len() {
+            crew.kill(id)?;
+        } else {
+            crew.leave(id).await?;
+        }
+        crew.join(stage, "c-0").await?;
+        crew.join(stage, id).await?;
+        pass(LEASE).await?;
+        crew.kill("c-0")?;
+    }
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+async fn a_lease_is_deleted_under_its_instance(stage: &mut Stage) -> Result<()> {
+    let (mut crew, before) = Crew::assemble(stage, "robbed", &json!({}), &PAIR).await?;
+    crew.arena.leases().delete("a-0", &DeleteParams::default()).await?;
+    crew.wait_end("a-0").await?;
+    let after = crew.settle().await?;
+    only_moves(&before, &after, |from, _| from == "a-0")?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+/// Nobody is declared dead while nothing can be written; instances stop at their own deadline.
+async fn the_store_is_slow(stage: &mut Stage) -> Result<()> {
+    let (mut crew, _) = Crew::assemble(stage, "slow", &json!({}), &PAIR).await?;
+    stage.world.store.process()?.signal(Signal::STOP)?;
+    pass(LEASE * 3).await?;
+    stage.world.store.process()?.signal(Signal::CONT)?;
+    revive(stage, &mut crew).await?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+async fn the_api_server_restarts(stage: &mut Stage) -> Result<()> {
+    let (mut crew, _) = Crew::assemble(stage, "restarted", &json!({}), &PAIR).await?;
+    stage.world.server.kill()?;
+    stage.world.server.restart().await?;
+    revive(stage, &mut crew).await?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+async fn the_leader_is_killed_in_the_middle_of_a_move(stage: &mut Stage) -> Result<()> {
+    let (patient, slow) = (patience(), slow_workers());
+    let (mut crew, before) = Crew::assemble_with(stage, "regicide", &patient, &PAIR, slow).await?;
+    stage.run(2).await?;
+    crew.keep_busy("a-0").await?;
+    crew.join(stage, "c-0").await?;
+    wait_draining(&crew).await?;
+    stage.sharders.remove(0).kill()?;
+    let after = crew.settle().await?;
+    only_moves(&before, &after, |_, to| to == "c-0")?;
+    crew.finish(stage).await?;
+    Ok(())
+}
+
+/// It wakes as one of two, and what it still sends harms nobody.
+async fn the_leader_is_paused_in_the_middle_of_a_move(stage: &mut Stage) -> Result<()> {
+    let (patient, slow) = (patience(), slow_workers());
+    let (mut crew, before) = Crew::assemble_with(stage, "usurped", &patient, &PAIR, slow).await?;
+    stage.run(2).await?;
+    crew.keep_busy("a-0").await?;
+    crew.join(stage, "c-0").await?;
+    wait_draining(&crew).await?;
+    stage.sharders[0].pause()?;
+    pass(LEADER_PAUSE).await?;
+    let after = crew.settle().await?;
+    only_moves(&before, &after, |_, to| to == "c-0")?;
+    stage.sharders[0].resume()?;
+    crew.leave("c-0").await?;
+    crew.settle().await?;
+    crew.finish(stage).await?;
+    stage.sharders.remove(0).stop().await
+}
+
+/// Time enough to finish what was begun, so that a move has a middle.
+fn patience() -> Value {
+    json!({"handover": {"drainTimeoutSeconds": 20, "graceSeconds": 10}})
+}
+
+/// Waits until something is to be given up.
+async fn wait_draining(crew: &Crew) -> Result<()> {
+    wait_for("objects to drain", SETTLE_WAIT, async || {
+        let standings = crew.arena.standings().await?;
+        let is_draining = standings.values().any(|standing| standing.is_draining);
+        Ok(if is_draining { Level::Reached(()) } else { Level::Below("none".to_owned()) })
+    })
+    .await
+}
+
+/// Starts those who stopped themselves, until nobody has for a while.
+async fn revive(stage: &Stage, crew: &mut Crew) -> Result<()> {
+    wait_for("the instances to stay", SETTLE_WAIT, async || {
+        let ended = crew.restart_ended(stage).await?;
+        if !ended.is_empty() {
+            return Ok(Level::Below(format!("{ended:?} ended")));
+        }
+        pass(LEASE * 2).await?;
+        let ended = crew.restart_ended(stage).await?;
+        let is_calm = ended.is_empty();
+        Ok(if is_calm { Level::Reached(()) } else { Level::Below(format!("{ended:?} ended")) })
+    })
+    .await
+}

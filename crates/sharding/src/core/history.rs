@@ -1,0 +1,343 @@
+//! What must hold of everything that happened: told one fact after the other, in the order of one
+//! clock, it says what was broken. For simulations and for tests with real processes, whose logs,
+//! audit log and watch are independent witnesses.
+
+#[cfg(test)]
+mod tests;
+mod track;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use self::track::Track;
+use super::names::InstanceId;
+use super::object::{Drain, Uid};
+use super::time::{later, until};
+
+/// One process: an instance's id is the same after a restart, its incarnation is not.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Worker {
+    pub id: InstanceId,
+    pub incarnation: String,
+}
+
+/// The labels that an object has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    pub shard: Option<InstanceId>,
+    pub drain: Option<Drain>,
+}
+
+/// Who holds an instance's Lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    Instance,
+    /// The instance, which has ended in order and said that it would be back.
+    Restarting,
+    Sharder,
+    Nobody,
+    /// There is no Lease.
+    Absent,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    Created {
+        object: Uid,
+        parent: Option<Uid>,
+    },
+    Deleted(Uid),
+    /// A reconcile of the object begins.
+    Began(Uid, Worker),
+    /// It takes a step.
+    Stepped(Uid, Worker),
+    /// No step of it will follow.
+    Ended(Uid, Worker),
+    /// The process was stopped from outside: what it was doing hangs, and may never go on.
+    Stopped(Worker),
+    /// The server accepted what an instance wrote to an object with this shard label.
+    Wrote {
+        object: Uid,
+        by: InstanceId,
+        shard: Option<InstanceId>,
+    },
+    Labelled(Uid, Labels),
+    /// The Lease of an instance has another holder, or its holder has renewed it.
+    Held(InstanceId, Holding),
+}
+
+/// What was broken, and of which object or instance.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{subject}: {breach}")]
+pub struct Violation {
+    pub subject: String,
+    pub breach: Box<Breach>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Breach {
+    #[error("it is worked on by {one} and by {other}")]
+    Overlap { one: Worker, other: Worker },
+    #[error("it is worked on by {0}, after another had begun")]
+    Revenant(Worker),
+    #[error("{by} wrote to it, and it is labelled {shard:?}")]
+    ForeignWrite { by: InstanceId, shard: Option<InstanceId> },
+    #[error("it was given up by {0}, who worked on it")]
+    GivenUpWhileBusy(Worker),
+    #[error("it {0}, and its owner was neither dead nor overdue")]
+    Label(Passage),
+    #[error("it {0}, before its parent was given up")]
+    ChildFirst(Passage),
+    #[error("its Lease was taken {silent_ms} ms after it had spoken")]
+    TakenTooEarly { silent_ms: u128 },
+    #[error("it is nobody's, for {for_ms} ms")]
+    Unassigned { for_ms: u128 },
+    #[error("it is labelled {label:?}, its parent {parent:?}")]
+    Apart { label: Option<InstanceId>, parent: Option<InstanceId> },
+}
+
+/// A change of labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    pub before: Labels,
+    pub after: Labels,
+}
+
+/// What is expected of the setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Whether the server has the fence: then no write of a former owner may have passed.
+    pub is_fenced: bool,
+    /// How much the clocks of sharders may differ.
+    pub skew: Duration,
+    /// How long a sharder holds a Lease without renewing it: twice its duration.
+    pub hold: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct History {
+    terms: Terms,
+    objects: BTreeMap<Uid, Track>,
+    holdings: BTreeMap<InstanceId, Hold>,
+}
+
+/// Who holds a Lease, and until when a sharder may believe that it does: one that somebody deletes
+/// under its hands is not known to be gone, and whoever creates it anew waits for that long.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    holding: Holding,
+    /// When it was last written.
+    at: Timestamp,
+    believed_until: Timestamp,
+}
+
+// === impl History ===
+
+impl History {
+    #[must_use]
+    pub fn new(terms: Terms) -> Self {
+        Self { terms, objects: BTreeMap::new(), holdings: BTreeMap::new() }
+    }
+
+    /// Takes in one fact. `now` is the true time, if there is such a thing.
+    pub fn on(&mut self, now: Timestamp, fact: Fact) -> Result<(), Violation> {
+        match fact {
+            Fact::Created { object, parent } => {
+                self.objects.insert(object, Track::new(parent, now));
+                Ok(())
+            }
+            Fact::Deleted(object) => {
+                self.objects.remove(&object);
+                Ok(())
+            }
+            Fact::Began(object, worker) => self.track(&object).on_began(&object, &worker),
+            Fact::Stepped(object, worker) => self.track(&object).on_stepped(&object, &worker),
+            Fact::Ended(object, worker) => {
+                self.track(&object).on_ended(&worker);
+                Ok(())
+            }
+            Fact::Stopped(worker) => {
+                self.objects.values_mut().for_each(|track| track.on_stopped(&worker));
+                Ok(())
+            }
+            Fact::Wrote { object, by, shard } => self.on_wrote(object, by, shard),
+            Fact::Labelled(object, labels) => self.on_labelled(&object, labels, now),
+            Fact::Held(id, holding) => self.on_held(id, holding, now),
+        }
+    }
+
+    /// When everything has come to rest: every object has an owner, and children their parent's.
+    pub fn check_settled(&self, now: Timestamp, patience: Duration) -> Result<(), Violation> {
+        for (object, track) in &self.objects {
+            track.check_assigned(object, now, patience)?;
+            let parent = track.parent().and_then(|parent| self.objects.get(parent));
+            if let Some(parent) = parent
+                && parent.labels().shard != track.labels().shard
+            {
+                let (label, parent) = (track.labels().shard.clone(), parent.labels().shard.clone());
+                return Err(Violation::new(object, Breach::Apart { label, parent }));
+            }
+        }
+        Ok(())
+    }
+
+    /// How often objects went from one instance to another.
+    #[must_use]
+    pub fn moves(&self) -> usize {
+        self.objects.values().map(Track::moves).sum()
+    }
+
+    /// Who has how many objects.
+    #[must_use]
+    pub fn owners(&self) -> BTreeMap<Option<InstanceId>, usize> {
+        let mut owners = BTreeMap::new();
+        for track in self.objects.values() {
+            *owners.entry(track.labels().shard.clone()).or_default() += 1;
+        }
+        owners
+    }
+
+    fn track(&mut self, object: &Uid) -> &mut Track {
+        let fresh = || Track::new(None, Timestamp::UNIX_EPOCH);
+        self.objects.entry(object.clone()).or_insert_with(fresh)
+    }
+
+    fn on_held(
+        &mut self,
+        id: InstanceId,
+        holding: Holding,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        let before = self.holdings.get(&id).copied();
+        let believed_until = match (holding, before.map(|it| (it.holding, it.believed_until))) {
+            (Holding::Sharder, _) => later(now, self.terms.hold),
+            (Holding::Absent, Some((Holding::Sharder, until))) => until,
+            (Holding::Instance, Some((Holding::Absent | Holding::Instance, until))) => until,
+            _ => Timestamp::UNIX_EPOCH,
+        };
+        let spoken = before.filter(|it| it.holding == Holding::Instance).map(|it| it.at);
+        let silent = spoken.map(|at| until(at, now)).filter(|silent| *silent < self.terms.hold);
+        let breach = silent.filter(|_| holding == Holding::Sharder);
+        let subject = id.to_string();
+        self.holdings.insert(id, Hold { holding, at: now, believed_until });
+        match breach.map(|silent| Breach::TakenTooEarly { silent_ms: silent.as_millis() }) {
+            Some(breach) => Err(Violation { subject, breach: Box::new(breach) }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the sharder holds its Lease, or cannot know that it does not.
+    fn is_held(&self, id: &InstanceId, now: Timestamp) -> bool {
+        let hold = self.holdings.get(id);
+        hold.is_some_and(|it| it.holding == Holding::Sharder || now < it.believed_until)
+    }
+
+    fn on_wrote(
+        &mut self,
+        object: Uid,
+        by: InstanceId,
+        shard: Option<InstanceId>,
+    ) -> Result<(), Violation> {
+        let is_child = self.track(&object).parent().is_some();
+        let is_owner = shard.as_ref() == Some(&by) || (is_child && shard.is_none());
+        if self.terms.is_fenced && !is_owner {
+            return Err(Violation::new(&object, Breach::ForeignWrite { by, shard }));
+        }
+        Ok(())
+    }
+
+    fn on_labelled(
+        &mut self,
+        object: &Uid,
+        after: Labels,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        let track = self.track(object);
+        let before = track.labels().clone();
+        track.note(after.clone(), now);
+        let left = before.shard.clone().filter(|from| after.shard.as_ref() != Some(from));
+        let Some(from) = left else { return Ok(()) };
+        if self.is_held(&from, now) {
+            return Ok(());
+        }
+        let passage = Passage { before, after };
+        let breach = match self.track(object).parent().cloned() {
+            Some(parent) => self.check_child(&parent, passage),
+            None => self.check_moved(object, &from, passage, now),
+        };
+        breach.map_err(|breach| Violation::new(object, breach))
+    }
+
+    /// Its owner may be alive.
+    fn check_moved(
+        &mut self,
+        object: &Uid,
+        from: &InstanceId,
+        passage: Passage,
+        now: Timestamp,
+    ) -> Result<(), Breach> {
+        let Passage { before, after } = &passage;
+        let is_overdue = is_overdue(before.drain, now, self.terms.skew);
+        let is_given_up = before.drain.is_some() && *after == Labels::default();
+        let track = self.track(object);
+        if is_overdue {
+            // By the fence alone nobody knows what its owner does; the server refuses its writes.
+            track.excuse(from);
+            return Ok(());
+        }
+        match track.busy(from) {
+            Some(worker) if is_given_up => Err(Breach::GivenUpWhileBusy(worker)),
+            None if is_given_up => Ok(()),
+            _ => Err(Breach::Label(passage)),
+        }
+    }
+
+    fn check_child(&mut self, parent: &Uid, passage: Passage) -> Result<(), Breach> {
+        let of_parent = &self.track(parent).labels().shard;
+        let is_free = of_parent.is_none() || *of_parent == passage.after.shard;
+        if is_free { Ok(()) } else { Err(Breach::ChildFirst(passage)) }
+    }
+}
+
+// === impl Violation ===
+
+impl Violation {
+    fn new(object: &Uid, breach: Breach) -> Self {
+        Self { subject: object.0.clone(), breach: Box::new(breach) }
+    }
+}
+
+// === impl Worker ===
+
+impl fmt::Display for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.incarnation)
+    }
+}
+
+// === impl Passage ===
+
+impl fmt::Display for Passage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "went from {} to {}", self.before, self.after)
+    }
+}
+
+// === impl Labels ===
+
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shard.as_ref().map_or("nobody", InstanceId::as_str))?;
+        if self.drain.is_some() { f.write_str(" (draining)") } else { Ok(()) }
+    }
+}
+
+fn is_overdue(drain: Option<Drain>, now: Timestamp, skew: Duration) -> bool {
+    let Some(Drain::Until(seconds)) = drain else { return false };
+    let deadline = i64::try_from(seconds).ok().and_then(|at| Timestamp::from_second(at).ok());
+    deadline.is_some_and(|deadline| later(now, skew) >= deadline)
+}

@@ -1,0 +1,196 @@
+use super::*;
+
+const DEADLINE: i64 = 1_700_000_030;
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + seconds).unwrap()
+}
+
+fn uid(text: &str) -> Uid {
+    Uid(text.to_owned())
+}
+
+fn worker(id: &str, incarnation: &str) -> Worker {
+    Worker { id: id.parse().unwrap(), incarnation: incarnation.to_owned() }
+}
+
+/// `-`, `a`, `a+` (draining until second 30).
+fn labels(text: &str) -> Labels {
+    let shard = text.trim_end_matches('+');
+    let drain = Drain::Until(u64::try_from(DEADLINE).unwrap());
+    Labels {
+        shard: (shard != "-").then(|| shard.parse().unwrap()),
+        drain: text.ends_with('+').then_some(drain),
+    }
+}
+
+struct Story(History);
+
+fn breach(found: Result<(), Violation>) -> Option<Breach> {
+    found.err().map(|violation| *violation.breach)
+}
+
+impl Story {
+    fn new() -> Self {
+        let terms = Terms { is_fenced: true, skew: Duration::ZERO, hold: Duration::from_secs(30) };
+        let mut story = Self(History::new(terms));
+        story.tell(0, Fact::Created { object: uid("x"), parent: None }).unwrap();
+        let child = Fact::Created { object: uid("child"), parent: Some(uid("x")) };
+        story.tell(0, child).unwrap();
+        story
+    }
+
+    fn tell(&mut self, second: i64, fact: Fact) -> Result<(), Violation> {
+        self.0.on(at(second), fact)
+    }
+
+    fn label(&mut self, second: i64, object: &str, text: &str) -> Result<(), Violation> {
+        self.tell(second, Fact::Labelled(uid(object), labels(text)))
+    }
+
+    /// Labels of x, one after the other; the last is judged.
+    fn labels(story: &[(i64, &str)]) -> Result<(), Violation> {
+        let mut told = Self::new();
+        let (last, before) = story.split_last().unwrap();
+        for (second, text) in before {
+            told.label(*second, "x", text).unwrap();
+        }
+        told.label(last.0, "x", last.1)
+    }
+}
+
+#[test]
+fn labels_go_their_way() {
+    for good in [
+        &[(0, "a"), (1, "a+"), (2, "-"), (3, "b")][..],
+        &[(0, "a"), (1, "a+"), (2, "a")],
+        &[(0, "a"), (1, "a+"), (30, "b")],
+        &[(0, "a"), (1, "a+"), (31, "-")],
+    ] {
+        assert_eq!(Story::labels(good), Ok(()), "{good:?}");
+    }
+    for bad in [&[(0, "a"), (1, "b")][..], &[(0, "a"), (1, "-")], &[(0, "a"), (1, "a+"), (29, "b")]]
+    {
+        let found = Story::labels(bad);
+        assert!(matches!(breach(found.clone()), Some(Breach::Label(_))), "{bad:?}: {found:?}");
+    }
+}
+
+#[test]
+fn the_dead_lose_their_objects_at_once_and_only_while_their_lease_is_held() {
+    for (holding, is_good) in [
+        (Holding::Sharder, true),
+        (Holding::Instance, false),
+        (Holding::Nobody, false),
+        (Holding::Absent, false),
+    ] {
+        let mut story = Story::new();
+        story.label(0, "x", "a").unwrap();
+        story.tell(1, Fact::Held("a".parse().unwrap(), holding)).unwrap();
+        let found = story.label(2, "x", "b");
+        assert_eq!(found.is_ok(), is_good, "{holding:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_lease_is_taken_only_from_who_was_silent_for_twice_its_duration() {
+    for (holding, seconds, is_good) in [
+        (Holding::Instance, 29, false),
+        (Holding::Instance, 30, true),
+        (Holding::Restarting, 1, true),
+        (Holding::Nobody, 1, true),
+        (Holding::Absent, 1, true),
+    ] {
+        let mut story = Story::new();
+        let id: InstanceId = "a".parse().unwrap();
+        story.tell(0, Fact::Held(id.clone(), holding)).unwrap();
+        let found = story.tell(seconds, Fact::Held(id, Holding::Sharder));
+        assert_eq!(found.is_ok(), is_good, "{holding:?} {seconds}: {found:?}");
+    }
+}
+
+#[test]
+fn two_never_work_at_once() {
+    let began = |id, incarnation| Fact::Began(uid("x"), worker(id, incarnation));
+    let mut story = Story::new();
+    story.tell(0, began("a", "1")).unwrap();
+    let found = story.tell(1, began("b", "1"));
+    assert!(matches!(breach(found.clone()), Some(Breach::Overlap { .. })), "{found:?}");
+    let mut story = Story::new();
+    story.tell(0, began("a", "1")).unwrap();
+    let found = story.tell(1, began("a", "2"));
+    assert!(
+        matches!(breach(found.clone()), Some(Breach::Overlap { .. })),
+        "an incarnation is another: {found:?}"
+    );
+    let mut story = Story::new();
+    story.tell(0, began("a", "1")).unwrap();
+    story.tell(1, Fact::Ended(uid("x"), worker("a", "1"))).unwrap();
+    story.tell(1, began("b", "1")).unwrap();
+}
+
+#[test]
+fn what_hangs_may_hang_but_never_go_on() {
+    let mut story = Story::new();
+    let (a, b) = (worker("a", "1"), worker("b", "1"));
+    story.tell(0, Fact::Began(uid("x"), a.clone())).unwrap();
+    story.tell(1, Fact::Stopped(a.clone())).unwrap();
+    story.tell(2, Fact::Began(uid("x"), b)).unwrap();
+    let found = story.tell(3, Fact::Stepped(uid("x"), a.clone()));
+    assert_eq!(breach(found), Some(Breach::Revenant(a)));
+}
+
+#[test]
+fn nothing_is_given_up_while_it_is_worked_on() {
+    let mut story = Story::new();
+    story.label(0, "x", "a+").unwrap();
+    story.tell(1, Fact::Began(uid("x"), worker("a", "1"))).unwrap();
+    let found = story.label(2, "x", "-");
+    assert!(matches!(breach(found.clone()), Some(Breach::GivenUpWhileBusy(_))), "{found:?}");
+}
+
+#[test]
+fn children_do_not_go_before_their_parent_is_given_up() {
+    let mut story = Story::new();
+    story.label(0, "x", "a").unwrap();
+    story.label(0, "child", "a").unwrap();
+    let found = story.label(1, "child", "b");
+    assert!(matches!(breach(found.clone()), Some(Breach::ChildFirst(_))), "{found:?}");
+    let mut story = Story::new();
+    story.label(0, "x", "a+").unwrap();
+    story.label(0, "child", "a").unwrap();
+    story.label(1, "x", "-").unwrap();
+    story.label(2, "child", "b").unwrap();
+    story.label(3, "x", "b").unwrap();
+    assert_eq!(story.0.check_settled(at(4), Duration::ZERO), Ok(()));
+    assert_eq!(story.0.moves(), 2);
+}
+
+#[test]
+fn at_rest_everything_has_an_owner_and_families_are_together() {
+    let mut story = Story::new();
+    let found = story.0.check_settled(at(9), Duration::from_secs(8));
+    assert!(
+        matches!(breach(found.clone()), Some(Breach::Unassigned { for_ms: 9000, .. })),
+        "{found:?}"
+    );
+    story.label(1, "x", "a").unwrap();
+    story.label(1, "child", "b").unwrap();
+    let found = story.0.check_settled(at(9), Duration::ZERO);
+    assert!(matches!(breach(found.clone()), Some(Breach::Apart { .. })), "{found:?}");
+}
+
+#[test]
+fn behind_a_fence_only_owners_write() {
+    let write = |object: &str, shard: Option<&str>| Fact::Wrote {
+        object: uid(object),
+        by: "a".parse().unwrap(),
+        shard: shard.map(|shard| shard.parse().unwrap()),
+    };
+    let mut story = Story::new();
+    story.tell(0, write("x", Some("a"))).unwrap();
+    story.tell(0, write("child", None)).unwrap();
+    for (object, shard) in [("x", None), ("x", Some("b")), ("child", Some("b"))] {
+        assert!(story.tell(0, write(object, shard)).is_err(), "{object} {shard:?}");
+    }
+}

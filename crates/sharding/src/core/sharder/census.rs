@@ -1,0 +1,126 @@
+//! Counting: how many objects each slot has and who has them. Makes a table where there is none, and
+//! evens out one that is uneven.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{ById, Sharder};
+use crate::core::key::Key;
+use crate::core::names::InstanceId;
+use crate::core::object::Object;
+use crate::core::partition::{Load, Partition, SlotId, Slots, Table, imbalance};
+use crate::core::time::{Moment, Now};
+
+/// Within this time slots are evened out once.
+const BALANCE_EVERY: Duration = Duration::from_secs(10 * 60);
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Census {
+    tally: BTreeMap<(SlotId, InstanceId), u64>,
+    /// By slot, whoever has them.
+    slots: BTreeMap<SlotId, u64>,
+    balanced_at: Option<Moment>,
+    /// By instance, as far as this count has come.
+    counting: ById<u64>,
+    /// By instance, as the last count found it and moves have changed it since.
+    counted: Option<ById<u64>>,
+}
+
+// === impl Census ===
+
+impl Census {
+    pub(super) fn begin(&mut self) {
+        self.tally.clear();
+        self.slots.clear();
+        self.counting.clear();
+    }
+
+    /// Keeps the last count right until the next: an object has another owner.
+    pub(super) fn on_moved(&mut self, from: Option<InstanceId>, to: Option<InstanceId>) {
+        let Some(counted) = self.counted.as_mut().filter(|_| from != to) else { return };
+        if let Some(objects) = from.and_then(|from| counted.get_mut(&from)) {
+            *objects = objects.saturating_sub(1);
+        }
+        if let Some(to) = to {
+            *counted.entry(to).or_default() += 1;
+        }
+    }
+
+    pub(super) fn tally(&self) -> BTreeMap<(SlotId, InstanceId), u64> {
+        self.tally.clone()
+    }
+
+    /// Objects in each slot.
+    fn objects(&self, slots: &Slots) -> Vec<u64> {
+        let of =
+            |slot: usize| u16::try_from(slot).ok().and_then(|slot| self.slots.get(&SlotId(slot)));
+        (0..slots.count()).map(|slot| of(slot).copied().unwrap_or(0)).collect()
+    }
+}
+
+// === impl Sharder ===
+
+impl Sharder {
+    pub(super) fn count(&mut self, object: &Object, key: &Key) {
+        if let Some(owner) = &object.shard {
+            *self.census.counting.entry(owner.clone()).or_default() += 1;
+        }
+        let slots = self.options.partitioning.slots;
+        let empty = || Slots::empty(slots).expect("a ring's slots are checked");
+        let slot = match self.table() {
+            Some(Table::Slots(slots)) => slots.slot(key),
+            Some(Table::Ring(_)) => return,
+            None => empty().slot(key),
+        };
+        *self.census.slots.entry(slot).or_default() += 1;
+        if let Some(owner) = &object.shard {
+            *self.census.tally.entry((slot, owner.clone())).or_default() += 1;
+        }
+    }
+
+    /// How many main objects each instance has: as last counted, and as they were moved since.
+    #[must_use]
+    pub fn objects(&self) -> Option<&BTreeMap<InstanceId, u64>> {
+        self.census.counted.as_ref()
+    }
+
+    pub(super) fn on_counted(&mut self, now: Now) {
+        self.census.counted = Some(std::mem::take(&mut self.census.counting));
+        if self.membership.is_lost() {
+            return self.rebuild_table(now);
+        }
+        let is_due = self.census.balanced_at.is_none_or(|at| now.mono >= at + BALANCE_EVERY);
+        let Some(Table::Slots(slots)) = self.table() else { return };
+        let settings = &self.options.partitioning;
+        let moves_max =
+            slots.count() * usize::try_from(settings.max_move_percent).unwrap_or(0) / 100;
+        let load = Load {
+            objects: self.census.objects(slots),
+            imbalance_max_percent: settings.max_imbalance_percent,
+            moves_max,
+        };
+        let shares = self.shares(now);
+        let next = Table::Slots(slots.with_members(&shares, &load));
+        let is_stale = self.table().is_some_and(|table| table.differs_from(&shares));
+        if is_due && self.table() != Some(&next) && !is_stale {
+            self.census.balanced_at = Some(now.mono);
+            self.passes.census_at = now.mono + BALANCE_EVERY;
+            self.propose(next, now);
+        }
+    }
+
+    /// The fullest instance compared with the mean, as last counted.
+    #[must_use]
+    pub fn imbalance(&self) -> Option<f64> {
+        let slots = self.table()?.slots()?;
+        let objects = self.census.objects(slots);
+        let mut held = vec![0; slots.members().len()];
+        for (owner, count) in slots.owners().iter().zip(objects) {
+            if let Some(index) = owner {
+                held[*index] += count;
+            }
+        }
+        let weights: Vec<u32> = slots.members().iter().map(|member| member.weight).collect();
+        Some(imbalance(&held, &weights))
+    }
+}

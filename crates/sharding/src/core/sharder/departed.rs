@@ -1,0 +1,259 @@
+//! Leases of instances that are gone. The sharder takes one before it moves anything, holds it while
+//! it does, and gives it back: nobody comes back in between and works on what is being taken.
+
+use std::time::Duration;
+
+use super::message::{Answer, Command, Token};
+use super::{ById, Sharder};
+use crate::core::lease::{DURATION_DEFAULT, Lease};
+use crate::core::membership::{Due, Standing, State, Suspect};
+use crate::core::names::InstanceId;
+use crate::core::time::{Moment, Now};
+
+/// The part of D by which a hold ends early for us, and within which every request has ended.
+const MARGIN: u32 = 5;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Departures(ById<Departed>);
+
+/// One instance that is gone, or about to be declared so.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Departed {
+    /// We hold its Lease until then, and may move its objects.
+    held_until: Option<Moment>,
+    renew_at: Moment,
+    asking: Option<Asking>,
+    /// After an attempt that did not succeed the Lease is read before the next.
+    must_read: bool,
+    not_before: Moment,
+    pub(super) search: Search,
+    /// Whether every child has been moved, so that parents may be.
+    pub(super) has_no_children: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Asking {
+    token: Token,
+    sent: Moment,
+    what: Request,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Request {
+    Acquire,
+    GiveBack,
+    Delete,
+    Read,
+}
+
+/// Whether objects still carry its id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Search {
+    /// Nobody has looked. Waits for a pass.
+    #[default]
+    Wanted,
+    /// A pass is looking, or will.
+    Under,
+    /// There are some, on their way or waiting. When they are done, it is looked again.
+    Found,
+    /// There are none.
+    Clean,
+}
+
+// === impl Departures ===
+
+impl Departures {
+    pub(super) fn is_asking(&self, token: Token) -> bool {
+        self.asked_by(token).is_some()
+    }
+
+    pub(super) fn next_due(&self, now: Moment) -> Option<Moment> {
+        let waiting = self.0.values().filter(|departed| departed.asking.is_none());
+        let moments = waiting.flat_map(|departed| [departed.not_before, departed.renew_at]);
+        moments.filter(|at| *at > now).min()
+    }
+
+    pub(super) fn get_mut(&mut self, id: &InstanceId) -> Option<&mut Departed> {
+        self.0.get_mut(id)
+    }
+
+    /// Whether what it has may be moved at this moment; its main objects only after all children.
+    pub(super) fn is_held(&self, id: &InstanceId, is_child: bool, now: Moment) -> bool {
+        let Some(departed) = self.0.get(id) else { return false };
+        let is_held = departed.held_until.is_some_and(|until| now < until);
+        is_held && (is_child || departed.has_no_children)
+    }
+
+    fn asked_by(&self, token: Token) -> Option<InstanceId> {
+        let is_asked = |departed: &Departed| {
+            departed.asking.as_ref().is_some_and(|asking| asking.token == token)
+        };
+        self.0.iter().find(|(_, departed)| is_asked(departed)).map(|(id, _)| id.clone())
+    }
+}
+
+// === impl Sharder ===
+
+impl Sharder {
+    /// How long a request may take: what is sent while a Lease is held has ended before the hold has.
+    #[must_use]
+    pub fn request_timeout(&self) -> Duration {
+        let shortest = self.roster.shortest_duration().unwrap_or(DURATION_DEFAULT);
+        shortest.min(DURATION_DEFAULT) / MARGIN
+    }
+
+    pub(super) fn tend_departures(&mut self, now: Now) {
+        let members = self.roster.members(now);
+        let is_departed = |standing: &Standing| standing.state.is_gone() || standing.due.is_some();
+        let departed = members.into_iter().filter(|member| is_departed(&member.standing));
+        let departed: ById<Standing> =
+            departed.map(|member| (member.id, member.standing)).collect();
+        self.departures.0.retain(|id, _| departed.contains_key(id));
+        for (id, standing) in departed {
+            self.tend_departed(&id, standing, now);
+        }
+    }
+
+    fn tend_departed(&mut self, id: &InstanceId, standing: Standing, now: Now) {
+        let is_dead = self.roster.lease(id).is_some_and(|lease| self.is_ours(lease));
+        let departed = self.departures.0.entry(id.clone()).or_default();
+        if !is_dead {
+            departed.held_until = None;
+        }
+        if departed.asking.is_some() || now.mono < departed.not_before {
+            return;
+        }
+        if departed.must_read {
+            return self.ask(id, Request::Read, now);
+        }
+        if standing.due == Some(Due::Acquire) {
+            return self.ask(id, Request::Acquire, now);
+        }
+        match departed.search {
+            Search::Found if !self.works.is_done_with(id, !departed.has_no_children) => {
+                self.keep_hold(id, is_dead, now);
+            }
+            Search::Wanted | Search::Found => {
+                departed.search = Search::Under;
+                self.passes.want_departed(id.clone());
+            }
+            Search::Under => self.keep_hold(id, is_dead, now),
+            Search::Clean if is_dead => self.ask(id, Request::GiveBack, now),
+            Search::Clean if standing.state == State::Orphan => {
+                self.ask(id, Request::Delete, now);
+            }
+            Search::Clean => {}
+        }
+    }
+
+    /// Takes the Lease, or holds on to it, while there is something to move and somebody to take it.
+    fn keep_hold(&mut self, id: &InstanceId, is_dead: bool, now: Now) {
+        let departed = &self.departures.0[id];
+        let has_found = departed.search == Search::Found || self.works.has_any_of(id);
+        let can_move = self.membership.has_ready_but(id) && !self.roster.is_contested(id, now);
+        let needs_more = departed.held_until.is_none() || now.mono >= departed.renew_at;
+        if has_found && can_move && needs_more {
+            self.ask(id, Request::Acquire, now);
+        } else if !can_move && is_dead && !self.works.is_taking_from(id) {
+            self.ask(id, Request::GiveBack, now);
+        }
+    }
+
+    fn ask(&mut self, id: &InstanceId, what: Request, now: Now) {
+        if what == Request::GiveBack && self.works.is_taking_from(id) {
+            return;
+        }
+        let token = self.token();
+        let command = match (self.roster.suspect(id), what) {
+            (None, _) => return,
+            (Some(Suspect::Lease(lease)), what) => self.request(token, *lease, what, now),
+            (Some(Suspect::NoLease { namespace, duration }), Request::Acquire) => {
+                let namespace = namespace.unwrap_or_else(|| self.options.home.clone());
+                let sharder = self.options.names.sharder_holder();
+                let lease = Lease::recreated(id.clone(), namespace, (sharder, duration), now.wall);
+                Command::WriteLease { token, lease: Box::new(lease), is_new: true }
+            }
+            (Some(Suspect::NoLease { namespace, .. }), _) => {
+                let namespace = namespace.unwrap_or_else(|| self.options.home.clone());
+                Command::ReadLease { token, id: id.clone(), namespace }
+            }
+        };
+        let departed = self.departures.0.entry(id.clone()).or_default();
+        if what == Request::GiveBack {
+            // Whatever becomes of the request, nothing is moved any more.
+            departed.held_until = None;
+        }
+        departed.asking = Some(Asking { token, sent: now.mono, what });
+        self.out.push(command);
+    }
+
+    fn request(&self, token: Token, lease: Lease, what: Request, now: Now) -> Command {
+        let sharder = self.options.names.sharder_holder();
+        match what {
+            Request::Acquire => {
+                let lease = Box::new(lease.acquired(sharder, now.wall));
+                Command::WriteLease { token, lease, is_new: false }
+            }
+            Request::GiveBack => {
+                let lease = Box::new(lease.given_back(sharder, now.wall));
+                Command::WriteLease { token, lease, is_new: false }
+            }
+            Request::Delete => Command::DeleteLease { token, lease: Box::new(lease) },
+            Request::Read => Command::ReadLease { token, id: lease.id, namespace: lease.namespace },
+        }
+    }
+
+    pub(super) fn on_departure_answered(&mut self, now: Now, token: Token, answer: Answer) {
+        let Some(id) = self.departures.asked_by(token) else { return };
+        let Some(departed) = self.departures.0.get_mut(&id) else { return };
+        let Some(asking) = departed.asking.take() else { return };
+        let pause = self.roster.duration(&id) / MARGIN;
+        match answer {
+            Answer::Lease(lease) => {
+                departed.must_read = false;
+                if asking.what == Request::Acquire {
+                    let margin = lease.duration(self.options.names.sharder_holder()) / MARGIN;
+                    let held_for = lease.stated_duration().saturating_sub(margin);
+                    departed.held_until = Some(asking.sent + held_for);
+                    departed.renew_at = asking.sent + lease.stated_duration() / 2;
+                    if departed.search == Search::Clean {
+                        departed.search = Search::Wanted;
+                    }
+                }
+                self.roster.on_seen(*lease, now.mono);
+                self.works.stir(now.mono);
+            }
+            Answer::Gone => {
+                departed.must_read = false;
+                self.forget_lease(&id, now.mono);
+            }
+            Answer::Conflict => departed.must_read = true,
+            _ => {
+                departed.must_read = true;
+                departed.not_before = now.mono + pause.max(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// The Lease is not there. An id that no object carries needs none.
+    fn forget_lease(&mut self, id: &InstanceId, now: Moment) {
+        if let Some(lease) = self.roster.lease(id) {
+            let namespace = lease.namespace.clone();
+            self.roster.on_deleted(id, &namespace, now);
+        }
+    }
+
+    fn is_ours(&self, lease: &Lease) -> bool {
+        let sharder = self.options.names.sharder_holder();
+        lease.holder.as_deref() == Some(sharder)
+    }
+}
+
+// === impl Departed ===
+
+impl Departed {
+    /// A pass has gone through everything that carries its id.
+    pub(super) fn on_searched(&mut self, found: usize) {
+        self.search = if found == 0 { Search::Clean } else { Search::Found };
+    }
+}

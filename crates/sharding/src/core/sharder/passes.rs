@@ -1,0 +1,333 @@
+//! Going through objects page by page, one pass at a time: what is not settled is taken up, as far as
+//! there is room, and nothing else is kept.
+
+use std::collections::BTreeSet;
+
+use super::departed::Search;
+use super::message::{Answer, Command, KindSet, Selector, Token};
+use super::{CENSUS_EVERY, RESYNC_EVERY, Sharder};
+use crate::core::handover::{Owner, Verdict, Wait};
+use crate::core::key::Role;
+use crate::core::names::InstanceId;
+use crate::core::object::Object;
+use crate::core::partition::Partition;
+use crate::core::time::{Moment, Now};
+
+/// Selectors name at most so many instances; with more, everything is gone through.
+const SELECTOR_IDS_MAX: usize = 100;
+/// The next page waits while more objects than this are on their way.
+const ON_THEIR_WAY_MAX: usize = 2_000;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Passes {
+    departed: BTreeSet<InstanceId>,
+    wants_resync: bool,
+    /// Instances that may have objects which belong to others.
+    donors: BTreeSet<InstanceId>,
+    ready_donors: BTreeSet<InstanceId>,
+    wants_census: bool,
+    /// Whether the census comes before everything else.
+    is_census_urgent: bool,
+    pub(super) resync_at: Moment,
+    pub(super) census_at: Moment,
+    current: Option<Pass>,
+    has_ended: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Pass {
+    purpose: Purpose,
+    kinds: KindSet,
+    page: Page,
+    /// How many objects carried the id of the departed.
+    found: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Everything a departed instance has: children first.
+    Departed(InstanceId),
+    /// Everything that nobody live has.
+    Resync,
+    /// What a live instance is to give up.
+    Donor(InstanceId),
+    /// Everything, counted.
+    Census,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Page {
+    /// Waits for room.
+    Next {
+        is_first: bool,
+    },
+    Asked(Token),
+    /// These kinds are through. Waits until what was found of them is done, where order matters.
+    Done,
+}
+
+// === impl Passes ===
+
+impl Passes {
+    pub(super) fn is_asking(&self, token: Token) -> bool {
+        self.current.as_ref().is_some_and(|pass| pass.page == Page::Asked(token))
+    }
+
+    pub(super) fn want_departed(&mut self, id: InstanceId) {
+        self.departed.insert(id);
+    }
+
+    pub(super) fn want_resync(&mut self) {
+        self.wants_resync = true;
+    }
+
+    pub(super) fn want_census(&mut self, is_urgent: bool) {
+        self.wants_census = true;
+        self.is_census_urgent |= is_urgent;
+    }
+
+    pub(super) fn add_donors(&mut self, donors: impl IntoIterator<Item = InstanceId>) {
+        let donors: Vec<InstanceId> = donors.into_iter().collect();
+        self.donors.extend(donors);
+    }
+
+    /// Members have changed: whoever still has what belongs to others is gone through again.
+    pub(super) fn want_donors(&mut self) {
+        self.ready_donors.extend(self.donors.iter().cloned());
+    }
+
+    /// Whether a pass has ended since this was asked.
+    pub(super) fn take_ended(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended)
+    }
+
+    fn is_idle(&self) -> bool {
+        self.departed.is_empty()
+            && !self.wants_resync
+            && self.ready_donors.is_empty()
+            && !self.wants_census
+    }
+
+    fn next(&mut self) -> Option<Purpose> {
+        if self.is_census_urgent {
+            (self.is_census_urgent, self.wants_census) = (false, false);
+            return Some(Purpose::Census);
+        }
+        if let Some(id) = self.departed.pop_first() {
+            return Some(Purpose::Departed(id));
+        }
+        if std::mem::take(&mut self.wants_resync) {
+            return Some(Purpose::Resync);
+        }
+        if let Some(id) = self.ready_donors.pop_first() {
+            self.donors.remove(&id);
+            return Some(Purpose::Donor(id));
+        }
+        std::mem::take(&mut self.wants_census).then_some(Purpose::Census)
+    }
+}
+
+// === impl Sharder ===
+
+impl Sharder {
+    pub(super) fn tend_passes(&mut self, now: Now) {
+        if now.mono >= self.passes.resync_at || self.works.has_overflown {
+            self.works.has_overflown = false;
+            self.passes.resync_at = now.mono + RESYNC_EVERY;
+            self.passes.want_resync();
+        }
+        if now.mono >= self.passes.census_at {
+            self.passes.census_at = now.mono + CENSUS_EVERY;
+            self.passes.want_census(false);
+        }
+        if !self.membership.is_read() {
+            return;
+        }
+        // One that ends makes room for the next.
+        loop {
+            if self.passes.current.is_none() {
+                self.begin_pass();
+            }
+            self.go_on(now);
+            if self.passes.current.is_some() || self.passes.is_idle() {
+                return;
+            }
+        }
+    }
+
+    fn begin_pass(&mut self) {
+        let Some(purpose) = self.passes.next() else { return };
+        let kinds = match purpose {
+            Purpose::Departed(_) => KindSet::Controlled,
+            Purpose::Resync | Purpose::Donor(_) | Purpose::Census => KindSet::Main,
+        };
+        if purpose == Purpose::Census {
+            self.census.begin();
+        }
+        let page = Page::Next { is_first: true };
+        self.passes.current = Some(Pass { purpose, kinds, page, found: 0 });
+    }
+
+    fn go_on(&mut self, now: Now) {
+        let Some(pass) = &self.passes.current else { return };
+        match pass.page {
+            Page::Asked(_) => {}
+            Page::Next { is_first } if self.works.len() < ON_THEIR_WAY_MAX => {
+                let (kinds, selector) = (pass.kinds, self.selector(&pass.purpose));
+                let token = self.token();
+                self.out.push(Command::ListPage { token, kinds, selector, is_first });
+                self.turn_page(Page::Asked(token));
+            }
+            Page::Next { .. } => {}
+            Page::Done => self.end_kinds(now),
+        }
+    }
+
+    fn turn_page(&mut self, page: Page) {
+        if let Some(pass) = &mut self.passes.current {
+            pass.page = page;
+        }
+    }
+
+    fn selector(&self, purpose: &Purpose) -> Selector {
+        let live = self.membership.live();
+        match purpose {
+            Purpose::Departed(id) | Purpose::Donor(id) => Selector::Of(id.clone()),
+            Purpose::Resync if live.len() <= SELECTOR_IDS_MAX => Selector::NotOf(live),
+            Purpose::Resync | Purpose::Census => Selector::All,
+        }
+    }
+
+    pub(super) fn on_page(&mut self, now: Now, token: Token, answer: Answer) {
+        debug_assert!(self.passes.is_asking(token));
+        let Answer::Page { objects, is_last } = answer else {
+            return self.begin_anew();
+        };
+        for object in objects {
+            self.consider(object, now);
+        }
+        self.turn_page(if is_last { Page::Done } else { Page::Next { is_first: false } });
+    }
+
+    /// What was counted so far would be counted twice.
+    fn begin_anew(&mut self) {
+        let Some(pass) = self.passes.current.take() else { return };
+        match pass.purpose {
+            Purpose::Departed(id) => self.passes.want_departed(id),
+            Purpose::Resync => self.passes.want_resync(),
+            Purpose::Donor(id) => {
+                self.passes.donors.insert(id.clone());
+                self.passes.ready_donors.insert(id);
+            }
+            Purpose::Census => {
+                let is_lost = self.membership.table().is_none();
+                self.passes.want_census(is_lost);
+            }
+        }
+    }
+
+    /// The kinds of a pass are through: the others follow, or it ends.
+    fn end_kinds(&mut self, now: Now) {
+        let Some(pass) = &mut self.passes.current else { return };
+        let first = Page::Next { is_first: true };
+        match (&pass.purpose, pass.kinds) {
+            (Purpose::Departed(id), KindSet::Controlled) => {
+                // Children first: their parents are looked for when none is left.
+                if pass.found > 0 {
+                    return self.end_pass(now);
+                }
+                if let Some(departed) = self.departures.get_mut(id) {
+                    departed.has_no_children = true;
+                    self.works.stir(now.mono);
+                }
+                (pass.kinds, pass.page) = (KindSet::Main, first);
+                self.go_on(now);
+            }
+            (Purpose::Resync | Purpose::Census, KindSet::Main) => {
+                (pass.kinds, pass.page) = (KindSet::Controlled, first);
+                self.go_on(now);
+            }
+            _ => self.end_pass(now),
+        }
+    }
+
+    fn end_pass(&mut self, now: Now) {
+        let Some(pass) = self.passes.current.take() else { return };
+        self.passes.has_ended = true;
+        match pass.purpose {
+            Purpose::Departed(id) => {
+                if let Some(departed) = self.departures.get_mut(&id) {
+                    departed.on_searched(pass.found);
+                }
+            }
+            Purpose::Census => self.on_counted(now),
+            Purpose::Resync | Purpose::Donor(_) => {}
+        }
+    }
+
+    fn consider(&mut self, object: Object, now: Now) {
+        let Some(pass) = &mut self.passes.current else { return };
+        let is_census = pass.purpose == Purpose::Census;
+        if matches!(&pass.purpose, Purpose::Departed(id) if object.shard.as_ref() == Some(id)) {
+            pass.found += 1;
+        }
+        let is_departed_pass = matches!(pass.purpose, Purpose::Departed(_));
+        let role = self.options.kinds.role(&object);
+        if let (true, Role::Main { key }) = (is_census, &role) {
+            self.count(&object, key);
+        }
+        if let Some(id) = &object.shard {
+            self.roster.on_carried(id, now.mono);
+        }
+        // What the departed have is gone through in its own order.
+        let is_gone = matches!(self.owner_of(&object, now), Some(Owner::Gone { .. }));
+        if is_gone && !is_departed_pass {
+            return self.search_again(&object);
+        }
+        match &role {
+            // Without a table nothing can be said about any object.
+            _ if self.membership.table().is_none() => {}
+            Role::Foreign => {}
+            Role::Main { key } => {
+                let verdict = self.verdict(&object, key, None, now);
+                self.take_up_main(object, role, &verdict, now);
+            }
+            Role::Child { .. } => self.consider_child(object, role, is_gone, now),
+        }
+    }
+
+    fn take_up_main(&mut self, object: Object, role: Role, verdict: &Verdict, now: Now) {
+        let is_draining = object.drain.is_some();
+        let stays = matches!(verdict, Verdict::Wait(Wait::Owner | Wait::Target | Wait::Instance));
+        match verdict {
+            Verdict::Settled => {}
+            // It stays where it is for now; a change of members looks for it again.
+            _ if stays && object.shard.is_some() && !is_draining => {
+                self.passes.add_donors(object.shard);
+            }
+            _ => self.take_up(object, role, now.mono),
+        }
+    }
+
+    fn consider_child(&mut self, object: Object, role: Role, is_gone: bool, now: Now) {
+        let Role::Child { key, parent } = &role else { return };
+        let is_leaving = self.options.leaving.contains(&object.name.kind);
+        let is_unsettled = if self.is_selected(parent) && !is_leaving {
+            let wanted = self.table().and_then(|table| table.owner(key));
+            object.shard.is_none() || object.shard.as_ref() != wanted
+        } else {
+            object.shard.is_some()
+        };
+        if is_gone || is_unsettled {
+            self.take_up(object, role, now.mono);
+        }
+    }
+
+    /// An instance that was thought to have nothing left has something.
+    fn search_again(&mut self, object: &Object) {
+        let departed = object.shard.as_ref().and_then(|id| self.departures.get_mut(id));
+        if let Some(departed) = departed.filter(|departed| departed.search == Search::Clean) {
+            departed.search = Search::Wanted;
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Children that go before their parent.
+
+use super::*;
+use crate::core::object::Controller;
+
+pub(super) fn parent_kind() -> GroupKind {
+    GroupKind::new("", "Secret")
+}
+
+pub(super) fn child_kind() -> GroupKind {
+    GroupKind::new("", "ConfigMap")
+}
+
+pub(super) fn with_children(leaving: &[GroupKind]) -> Options {
+    let mut options = options();
+    let main = options.kinds.main.get_mut(&parent_kind()).unwrap();
+    main.controlled.insert(child_kind());
+    Options { leaving: leaving.iter().cloned().collect(), ..options }
+}
+
+pub(super) fn child(version: u32, shard: Option<&str>) -> Object {
+    let mut child = object("c", version, shard);
+    child.name.kind = child_kind();
+    let (kind, uid) = (parent_kind(), Uid("x".to_owned()));
+    child.controller = Some(Controller { kind, name: "x".to_owned(), uid });
+    child
+}
+
+/// Answers the open read of an object.
+#[track_caller]
+fn read(stage: &mut Stage, found: Object) {
+    let index = stage.open.iter().position(|it| matches!(it, Command::ReadObject { .. }));
+    let command = stage.open.remove(index.expect("a read"));
+    let Command::ReadObject { token, name } = command else { panic!() };
+    assert_eq!(name, found.name);
+    stage.answer(token, Answer::Object(Box::new(found)));
+}
+
+/// A parent without an owner whose child is being sent ahead to `a`; the write of the child is open.
+fn sending_ahead() -> Stage {
+    let mut stage = Stage::settled(&["a"], vec![]);
+    stage.sharder.reconfigure(with_children(&[]));
+    stage.tell(Event::Leading { until: Moment(secs(10_000)) });
+    stage.answer_all();
+    let parent = Box::new(object("x", 5, None));
+    stage.tell(Event::Unassigned { object: parent, is_listed: true });
+    let index = stage.open.iter().position(|it| matches!(it, Command::ReadObject { .. }));
+    let Command::ReadObject { token, .. } = stage.open.remove(index.unwrap()) else { panic!() };
+    let answer = Answer::Object(Box::new(object("x", 5, None)));
+    stage.tell(Event::Answered { token, answer });
+    let index = stage.open.iter().position(|it| matches!(it, Command::ListChildren { .. }));
+    let Command::ListChildren { token, .. } = stage.open.remove(index.unwrap()) else { panic!() };
+    stage.answer(token, Answer::Children(vec![child(5, None)]));
+    assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))], "not the parent yet");
+    stage
+}
+
+/// The write of a child was carried out after it had been given up, and the watch said so before it
+/// was read again: its parent waited for it for ever.
+#[test]
+fn a_parent_does_not_wait_for_a_child_that_the_watch_has_seen_leave() {
+    let mut stage = sending_ahead();
+    let (token, _) = stage.label_request();
+    stage.answer(token, Answer::Failed);
+    stage.tell(Event::NotUnassigned(child(6, None).name));
+    read(&mut stage, child(6, Some("a")));
+    assert_eq!(stage.labels(), [("x".to_owned(), shard("a"))]);
+}
+
+#[test]
+fn a_child_that_went_elsewhere_meanwhile_is_sent_on() {
+    let mut stage = sending_ahead();
+    let (token, _) = stage.label_request();
+    stage.answer(token, Answer::Failed);
+    stage.tell(Event::NotUnassigned(child(6, None).name));
+    read(&mut stage, child(6, Some("b")));
+    assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))]);
+}

@@ -1,0 +1,165 @@
+//! The admission policy of a ring: installed by us where the ring says so, looked at where somebody
+//! else does, and trusted when it has been the same before our eyes for long enough.
+
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::core::ObjectMeta;
+use kube::{Api, Client, Resource};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::Instant;
+
+use super::plan::in_words;
+use crate::core::fence::{ACTIVE_AFTER, Options, objects};
+use crate::core::names::Names;
+use crate::core::spec::{self, Spec};
+use crate::kubernetes::{Error, Request, Verb, found};
+use crate::manifests::{NAME, user};
+
+/// How a ring's fence stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fencing {
+    /// The ring wants none.
+    Off,
+    /// It is there, but some API server may not have heard of it yet.
+    Settling,
+    Active,
+    /// Somebody else is to install it, and has not.
+    Missing,
+    /// We were to install it, and cannot.
+    Failed(String),
+}
+
+pub(super) struct Fence {
+    client: Client,
+    name: String,
+    /// As whom the API server knows us, once it was asked.
+    users: Option<Vec<String>>,
+    /// What policy and binding looked like, and since when.
+    seen: Option<(Looks, Instant)>,
+}
+
+/// What changes when somebody changes a policy or its binding.
+type Looks = [(Option<String>, Option<i64>); 2];
+
+// === impl Fence ===
+
+impl Fence {
+    pub(super) fn new(client: Client, names: &Names) -> Self {
+        let name = format!("windlass-fence-{}", names.ring());
+        Self { client, name, users: None, seen: None }
+    }
+
+    /// Sees to the fence as the ring wants it. Nobody may have looked after it meanwhile, so this is
+    /// to be called again and again.
+    pub(super) async fn tend(&mut self, (names, spec, home): (&Names, &Spec, &str)) -> Fencing {
+        let looked = match spec.fence {
+            spec::Fence::Off => return self.forget(Fencing::Off),
+            spec::Fence::Managed => self.install((names, spec, home)).await.map(Some),
+            spec::Fence::External => self.look().await,
+        };
+        match looked {
+            Ok(Some(looks)) => self.on_seen(looks, Instant::now()),
+            Ok(None) => self.forget(Fencing::Missing),
+            Err(error) => self.forget(Fencing::Failed(in_words(&error))),
+        }
+    }
+
+    /// How long until what is settling is trusted.
+    pub(super) fn settles_in(&self) -> Option<Duration> {
+        let (_, since) = self.seen.as_ref()?;
+        Some(ACTIVE_AFTER.saturating_sub(since.elapsed())).filter(|left| !left.is_zero())
+    }
+
+    /// Takes the fence away, the binding first: a policy without one refuses nothing.
+    pub(super) async fn remove(&mut self, spec: &Spec) -> Result<(), Error> {
+        self.seen = None;
+        if spec.fence != spec::Fence::Managed {
+            return Ok(());
+        }
+        let params = DeleteParams::default();
+        let request = Request::read(Verb::Delete, &self.name);
+        found(request.answer(self.bindings().delete(&self.name, &params)).await)?;
+        found(request.answer(self.policies().delete(&self.name, &params)).await)?;
+        Ok(())
+    }
+
+    fn forget(&mut self, fencing: Fencing) -> Fencing {
+        self.seen = None;
+        fencing
+    }
+
+    fn on_seen(&mut self, looks: Looks, now: Instant) -> Fencing {
+        match &self.seen {
+            Some((seen, since)) if *seen == looks => {
+                let is_old = now.duration_since(*since) >= ACTIVE_AFTER;
+                if is_old { Fencing::Active } else { Fencing::Settling }
+            }
+            _ => {
+                self.seen = Some((looks, now));
+                Fencing::Settling
+            }
+        }
+    }
+
+    /// Applying what is there already changes nothing, not even its generation.
+    async fn install(
+        &mut self,
+        (names, spec, home): (&Names, &Spec, &str),
+    ) -> Result<Looks, Error> {
+        let sharders = self.users(home).await?;
+        let [policy, binding] = objects(&Options { names, spec, sharders: &sharders });
+        let policy = self.apply(&self.policies(), &policy).await?;
+        let binding = self.apply(&self.bindings(), &binding).await?;
+        Ok([looks(policy.meta()), looks(binding.meta())])
+    }
+
+    async fn apply<K>(&self, api: &Api<K>, wanted: &Value) -> Result<K, Error>
+    where
+        K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+    {
+        let params = PatchParams::apply(NAME).force();
+        let request = Request::read(Verb::Patch, &self.name);
+        request.answer(api.patch(&self.name, &params, &Patch::Apply(wanted))).await
+    }
+
+    async fn look(&self) -> Result<Option<Looks>, Error> {
+        let request = Request::read(Verb::Read, &self.name);
+        let policy = found(request.answer(self.policies().get(&self.name)).await)?;
+        let binding = found(request.answer(self.bindings().get(&self.name)).await)?;
+        let both = policy.zip(binding);
+        Ok(both.map(|(policy, binding)| [looks(policy.meta()), looks(binding.meta())]))
+    }
+
+    /// The account that our manifests give to sharders, and whoever we are: somebody may run us
+    /// outside the cluster.
+    async fn users(&mut self, home: &str) -> Result<Vec<String>, Error> {
+        if let Some(users) = &self.users {
+            return Ok(users.clone());
+        }
+        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
+        let params = PostParams::default();
+        let question = SelfSubjectReview::default();
+        let asked = reviews.create(&params, &question);
+        let review = Request::read(Verb::Create, "SelfSubjectReview").answer(asked).await?;
+        let own = review.status.and_then(|status| status.user_info?.username);
+        let mut users = vec![user(home)];
+        users.extend(own.filter(|own| !users.contains(own)));
+        Ok(self.users.insert(users).clone())
+    }
+
+    fn policies(&self) -> Api<ValidatingAdmissionPolicy> {
+        Api::all(self.client.clone())
+    }
+
+    fn bindings(&self) -> Api<ValidatingAdmissionPolicyBinding> {
+        Api::all(self.client.clone())
+    }
+}
+
+fn looks(metadata: &ObjectMeta) -> (Option<String>, Option<i64>) {
+    (metadata.uid.clone(), metadata.generation)
+}

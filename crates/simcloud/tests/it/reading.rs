@@ -1,0 +1,107 @@
+//! Reading all groups: a fault of one touches that one alone.
+
+use autoscaler::provider::{GroupOptions, NodeRef, Reader};
+use jiff::SignedDuration;
+use registry::{Membership, Times};
+
+use crate::scene::{Scene, started};
+
+const GROUPS: &str = "groups:\n\
+    - {id: a, max: 3, target: 1, options: {unneeded: 1h}}\n\
+    - {id: b, max: 3, target: 2}\n";
+
+async fn scene(fault: &str) -> Scene {
+    Scene::new(&format!("{GROUPS}faults: [{{{fault}}}]")).await
+}
+
+fn defaults() -> GroupOptions {
+    GroupOptions::with_times(&Times::default())
+}
+
+fn node(name: &str, provider_id: &str) -> NodeRef {
+    NodeRef {
+        name: name.into(),
+        provider_id: provider_id.to_owned(),
+        labels: [].into(),
+        annotations: [].into(),
+    }
+}
+
+#[tokio::test]
+async fn all_groups_are_read() {
+    let scene = scene("fault: never-ready").await;
+    let mut reader = Reader::new(scene.client());
+    let groups = reader.groups(&defaults()).await.unwrap();
+    let read: Vec<_> = groups
+        .iter()
+        .map(|group| {
+            let instances = group.instances.as_ref().unwrap().len();
+            (group.id.as_str(), group.target.clone().unwrap(), instances)
+        })
+        .collect();
+    assert_eq!(read, [("a", 1, 1), ("b", 2, 2)]);
+    assert_eq!(groups[0].options.unneeded, Some(SignedDuration::from_hours(1)));
+    assert_eq!(groups[1].options.unneeded, defaults().times.unneeded);
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_fault_of_one_group_is_its_own() {
+    let scene = scene("fault: call-fails, method: NodeGroupNodes, group: a").await;
+    let groups = Reader::new(scene.client()).groups(&defaults()).await.unwrap();
+    let fault = groups[0].instances.clone().unwrap_err();
+    assert!(fault.0.contains("NodeGroupNodes") && fault.0.contains("scripted"), "{fault:?}");
+    assert_eq!(groups[0].target, Ok(1));
+    assert!(groups[1].instances.is_ok());
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn a_failed_listing_is_not_an_empty_one() {
+    let scene = scene("fault: call-fails, method: NodeGroups").await;
+    assert!(Reader::new(scene.client()).groups(&defaults()).await.is_err());
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn options_that_cannot_be_read_are_the_last_good_ones_or_the_group_is_stale() {
+    let scene = scene("fault: call-fails, method: NodeGroupGetOptions, from: 1s").await;
+    let mut reader = Reader::new(scene.client());
+    reader.groups(&defaults()).await.unwrap();
+    scene.pass(1);
+    let groups = reader.groups(&defaults()).await.unwrap();
+    assert_eq!(groups[0].options.unneeded, Some(SignedDuration::from_hours(1)));
+    assert_eq!(groups[0].target, Ok(1));
+    let groups = Reader::new(scene.client()).groups(&defaults()).await.unwrap();
+    assert!(groups[0].target.is_err(), "it might need more time than the defaults give it");
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn nodes_are_asked_about_once() {
+    let scene = scene("fault: call-fails, method: NodeGroupForNode, from: 1s").await;
+    let mut reader = Reader::new(scene.client());
+    let nodes = [node("a-0", "simcloud://a/a-0"), node("z", "other://z")];
+    let known = reader.memberships(&nodes, started()).await;
+    assert_eq!(known["a-0"], Membership::Group("a".into()));
+    assert_eq!(known["z"], Membership::Unmanaged);
+    scene.pass(1);
+    assert_eq!(reader.memberships(&nodes, started()).await, known);
+    let later = started() + SignedDuration::from_mins(5);
+    let known = reader.memberships(&nodes, later).await;
+    assert_eq!(known["a-0"], Membership::Group("a".into()));
+    assert_eq!(known["z"], Membership::Unknown);
+    scene.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_good_template_is_kept() {
+    let scene = scene("fault: no-template, from: 1s").await;
+    let mut reader = Reader::new(scene.client());
+    let first = reader.template(&"a".into()).await.unwrap().cloned();
+    assert!(first.is_some());
+    scene.pass(1);
+    assert_eq!(reader.template(&"a".into()).await.unwrap().cloned(), first);
+    assert!(Reader::new(scene.client()).template(&"a".into()).await.unwrap().is_none());
+    scene.stop().await;
+}

@@ -1,0 +1,20 @@
+//! Cancel. Repeating it is success; losing five races is not.
+
+use super::error::Error;
+use super::{Service, deadline, task_id, view};
+use crate::wire;
+
+// === impl Service ===
+
+impl Service {
+    pub(super) async fn cancel_one(
+        &self,
+        id: &str,
+        by: &str,
+    ) -> Result<wire::CancelResponse, Error> {
+        let id = task_id("id", id)?;
+        let canceled = self.node().store().cancel(id, by, deadline()).await;
+        let record = canceled.map_err(Error::Cancel)?;
+        Ok(wire::CancelResponse { task: Some(view::task(&record)) })
+    }
+}

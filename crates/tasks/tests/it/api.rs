@@ -1,0 +1,10 @@
+//! The API over real connections: a node with simulated attempts, a real store, and the client that
+//! everybody uses.
+
+mod authority;
+mod certificates;
+mod lists;
+mod logs;
+mod refusals;
+mod served;
+mod waits;

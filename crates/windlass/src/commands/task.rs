@@ -1,0 +1,147 @@
+//! `windlass task`: which of its commands was asked for, and those that only ask and print.
+
+pub(super) mod connect;
+pub(super) mod describe;
+pub(super) mod logs;
+mod wait;
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use serde::Serialize;
+use tasks::{client::Client, wire};
+
+use self::describe::Described;
+use crate::{
+    cli::{
+        Output,
+        tasks::{
+            CancelArgs, ExplainArgs, FsckArgs, GcArgs, ListArgs, StateArg, StatusArgs, TaskCommand,
+        },
+    },
+    lifecycle,
+    report::{self, Exit, Failure, Outcome},
+};
+
+pub(crate) async fn run(command: TaskCommand) -> Outcome {
+    match command {
+        TaskCommand::List(arguments) => list(arguments).await,
+        TaskCommand::Status(arguments) => status(arguments).await,
+        TaskCommand::Logs(arguments) => logs::run(arguments).await,
+        TaskCommand::Wait(arguments) => wait::run(arguments).await,
+        TaskCommand::Cancel(arguments) => cancel(arguments).await,
+        TaskCommand::Explain(arguments) => explain(arguments).await,
+        TaskCommand::Fsck(arguments) => fsck(arguments).await,
+        TaskCommand::Gc(arguments) => gc(arguments).await,
+    }
+}
+
+async fn list(arguments: ListArgs) -> Outcome {
+    let client = connect::open(&arguments.connect).await?;
+    let node_id = match &arguments.on {
+        Some(node) => node_named(&client, node).await?,
+        None => String::new(),
+    };
+    let filter = wire::Filter {
+        states: arguments.states.iter().map(|state| wire::State::from(*state).into()).collect(),
+        labels: arguments.labels.into_iter().collect::<BTreeMap<_, _>>(),
+        node_id,
+        ..Default::default()
+    };
+    let listing = client.list(filter, arguments.limit).await.map_err(connect::failure)?;
+    let mut tasks = described(listing.tasks)?;
+    tasks.sort_by_key(|task| task.create_revision);
+    print(arguments.output, &tasks, |tasks| describe::table(tasks, lifecycle::timestamp()))
+}
+
+async fn status(arguments: StatusArgs) -> Outcome {
+    let client = connect::open(&arguments.connect).await?;
+    let id = client.find(&arguments.id).await.map_err(connect::failure)?;
+    let task = Described::of(client.status(id).await.map_err(connect::failure)?)?;
+    print(arguments.output, &task, describe::text)
+}
+
+async fn cancel(arguments: CancelArgs) -> Outcome {
+    let client = connect::open(&arguments.connect).await?;
+    let mut canceled = Vec::new();
+    for id in &arguments.ids {
+        let id = client.find(id).await.map_err(connect::failure)?;
+        canceled.push(client.cancel(id).await.map_err(connect::failure)?);
+    }
+    let tasks = described(canceled)?;
+    print(arguments.output, &tasks, |tasks| describe::table(tasks, lifecycle::timestamp()))
+}
+
+async fn explain(arguments: ExplainArgs) -> Outcome {
+    let client = connect::open(&arguments.connect).await?;
+    let id = client.find(&arguments.id).await.map_err(connect::failure)?;
+    let explanation = client.explain(id).await.map_err(connect::failure)?;
+    let explained = describe::Explained::of(&explanation);
+    let view = client.status(id).await.map_err(connect::failure)?;
+    let why = describe::Why { task: describe::Described::of(view)?.state, explained };
+    print(arguments.output, &why, describe::explanation_text)
+}
+
+async fn fsck(arguments: FsckArgs) -> Outcome {
+    let client = connect::open(&arguments.connect).await?;
+    let checked = client.fsck(arguments.repair).await.map_err(connect::failure)?;
+    let findings: Vec<describe::Finding> =
+        checked.findings.into_iter().map(describe::Finding::of).collect();
+    print(arguments.output, &findings, |findings| describe::findings_text(findings))?;
+    let left = findings.iter().filter(|finding| !finding.repaired).count();
+    if left == 0 {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("{left} things do not hold at revision {}", checked.revision);
+    Err(Failure::new(Exit::No, error)
+        .with_hint("`windlass task fsck --repair` mends status keys, and nothing else"))
+}
+
+async fn gc(arguments: GcArgs) -> Outcome {
+    let client = connect::open(&arguments.connect).await?;
+    let older = SignedDuration::try_from(arguments.older_than).unwrap_or(SignedDuration::MAX);
+    // Nothing ended before there were computers.
+    let before = lifecycle::timestamp().checked_sub(older).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let deleted = client.gc(before.as_millisecond()).await.map_err(connect::failure)?;
+    let removed = describe::Removed { deleted };
+    print(arguments.output, &removed, |removed| format!("removed {} tasks", removed.deleted))
+}
+
+/// The id of a live node, of its name or id.
+async fn node_named(client: &Client, name: &str) -> Result<String, Failure> {
+    let nodes = client.nodes().await.map_err(connect::failure)?;
+    let found = nodes.into_iter().find(|node| node.name == name || node.node_id == name);
+    found.map(|node| node.node_id).ok_or_else(|| {
+        let error = anyhow::anyhow!("there is no node `{name}`");
+        Failure::new(Exit::No, error).with_hint("`windlass nodes` lists them")
+    })
+}
+
+fn described(views: Vec<wire::TaskView>) -> Result<Vec<Described>, Failure> {
+    views.into_iter().map(Described::of).collect()
+}
+
+pub(super) fn print<T: Serialize>(
+    output: Output,
+    answer: &T,
+    table: impl FnOnce(&T) -> String,
+) -> Outcome {
+    match output {
+        Output::Table => report::data(&table(answer)),
+        Output::Json => report::data(&report::json(answer)?),
+    }
+}
+
+// === impl StateArg ===
+
+impl From<StateArg> for wire::State {
+    fn from(state: StateArg) -> Self {
+        match state {
+            StateArg::Queued => Self::Queued,
+            StateArg::Running => Self::Running,
+            StateArg::Complete => Self::Complete,
+            StateArg::Canceled => Self::Canceled,
+            StateArg::Failed => Self::Failed,
+        }
+    }
+}

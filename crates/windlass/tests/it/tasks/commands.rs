@@ -1,0 +1,100 @@
+//! `windlass task` and `windlass nodes`.
+
+use super::node::{Node, folder};
+
+#[test]
+fn a_detached_task_is_waited_for_and_read() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    let id = node.submit(&["--name", "greeter", "--label", "team=red", "--", "echo", "hello"]);
+    let short = &id[..8];
+    let waited = node.ask(&["task", "wait", short]);
+    assert_eq!(waited.code, Some(0), "{waited:?}");
+    assert_eq!(node.ask(&["task", "logs", short]).stdout, "hello\n");
+    assert_eq!(node.ask(&["task", "logs", "-f", &id]).stdout, "hello\n");
+    let status = node.json(&["task", "status", short]);
+    assert_eq!((&status["state"], &status["exit_code"]), (&"complete".into(), &0.into()));
+    assert_eq!(status["command"], serde_json::json!(["echo", "hello"]));
+    let text = node.ask(&["task", "status", short]).stdout;
+    assert!(text.contains("complete, exit code 0") && text.contains("1 on node1"), "{text}");
+    let listed = node.json(&["task", "list", "--label", "team=red"]);
+    assert_eq!(listed[0]["id"], *id);
+    assert_eq!(node.json(&["task", "list", "--label", "team=blue"]), serde_json::json!([]));
+    let table = node.ask(&["task", "list", "--on", "node1"]).stdout;
+    assert!(table.starts_with("ID") && table.contains("greeter"), "{table}");
+}
+
+#[test]
+fn tasks_are_followed_canceled_and_removed() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    let id = node.submit(&["--grace", "0s", "--", "sh", "-c", "echo begun; sleep 60"]);
+    let mut follow = node.command(&["task", "logs", "-f", &id]);
+    let follow = follow.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let canceled = node.json(&["task", "cancel", &id]);
+    assert_eq!(canceled[0]["state"], "canceled");
+    let followed = follow.wait_with_output().unwrap();
+    assert!(followed.status.success());
+    assert_eq!(node.ask(&["task", "cancel", &id]).code, Some(0), "repeating it is success");
+    let waited = node.ask(&["task", "wait", &id]);
+    assert_eq!(waited.code, Some(1), "it did not end well: {waited:?}");
+    assert!(node.ask(&["task", "fsck"]).stdout.contains("everything holds"));
+    // What ended within this second is not older than nothing.
+    let removed = super::until(|| {
+        node.json(&["task", "gc", "--older-than", "0s"])["deleted"].as_u64().filter(|n| *n > 0)
+    });
+    assert_eq!(removed, 1);
+    assert_eq!(node.ask(&["task", "status", &id]).code, Some(1));
+}
+
+#[test]
+fn a_task_that_fits_nowhere_is_explained() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    let id = node.submit(&["--memory", "900TiB", "--", "true"]);
+    let explained = super::until(|| {
+        let explained = node.ask(&["task", "explain", &id]);
+        (explained.code == Some(0)).then_some(explained.stdout)
+    });
+    assert!(explained.contains("UNSATISFIABLE"), "{explained}");
+    assert!(explained.contains("of memory, the task needs"), "{explained}");
+    let cut_short = node.ask(&["task", "wait", "--timeout", "100ms", &id]);
+    assert_eq!(cut_short.code, Some(1), "{cut_short:?}");
+}
+
+#[test]
+fn wrong_names_are_told_apart() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    for (words, code, told) in [
+        (&["task", "status", "abc"][..], 2, "fewer than 8"),
+        (&["task", "status", "00000000"], 1, "there is no task"),
+        (&["task", "status", "0190a7e6-8c00-7d3e-8000-00000000002a"], 1, "there is no task"),
+        (&["task", "list", "--on", "node9"], 1, "there is no node"),
+        (&["nodes", "drain", "node9"], 1, "there is no node"),
+    ] {
+        let ended = node.ask(words);
+        assert_eq!(ended.code, Some(code), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(told), "{words:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn nodes_say_what_they_enforce_and_drain() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    assert!(node.log.contains("no limits are enforced"), "{}", node.log);
+    assert_eq!(node.ask(&["run", "--", "true"]).code, Some(0), "it is registered by now");
+    let nodes = node.json(&["nodes"]);
+    assert_eq!((&nodes[0]["name"], &nodes[0]["runtime"]), (&"node1".into(), &"process".into()));
+    assert_eq!(nodes[0]["limits_enforced"], false);
+    let table = node.ask(&["nodes"]).stdout;
+    assert!(table.contains("not enforced") && table.contains("ready"), "{table}");
+    let drained = node.ask(&["nodes", "drain", "node1"]);
+    assert_eq!(drained.code, Some(0), "{drained:?}");
+    super::until(|| {
+        let nodes = node.json(&["nodes"]);
+        (nodes == serde_json::json!([])).then_some(())
+    });
+    assert!(node.stop().contains("stopped"));
+}

@@ -1,0 +1,50 @@
+//! A cluster with certificates: made by `windlass ca`, asked for by every node.
+
+use std::path::Path;
+
+use super::node::{Ended, Node, ended, folder, node};
+use crate::running::windlass;
+
+fn ca(dir: &Path, words: &[&str]) -> Ended {
+    let mut command = windlass(["ca"]);
+    command.args(words).arg("--dir").arg(dir);
+    ended(&mut command)
+}
+
+fn identity(dir: &Path, name: &str) -> Vec<String> {
+    let file = |name: &str| dir.join(name).display().to_string();
+    let (cert, key) = (format!("{name}.crt"), format!("{name}.key"));
+    [("--cacert", "ca.crt"), ("--cert", &cert), ("--key", &key)]
+        .into_iter()
+        .flat_map(|(flag, name)| [flag.to_owned(), file(name)])
+        .collect()
+}
+
+#[test]
+fn certificates_of_the_authority_are_needed_and_enough() {
+    let (_folder, path) = folder();
+    let dir = path.join("ca");
+    assert_eq!(ca(&dir, &["init"]).code, Some(0));
+    assert_eq!(ca(&dir, &["issue", "--node", "node1"]).code, Some(0));
+    let issued = ca(&dir, &["issue", "--client", "alice"]);
+    assert!(issued.stdout.contains("alice.crt") && issued.stdout.contains("alice.key"));
+    assert_eq!(ca(&dir, &["issue", "--client", "alice"]).code, Some(1), "nothing is replaced");
+
+    let mut command = node(&path.join("data"));
+    command.args(["--name", "node1", "--listen", "127.0.0.1:0", "--runtime", "process"]);
+    command.args(identity(&dir, "node1"));
+    let node = Node::spawn(&mut command, String::new());
+    let (_, address) = node.log.split_once("Tcp(").unwrap();
+    let address = address.split_once(')').unwrap().0;
+
+    let mut run = windlass(["run", "-N", address]);
+    run.args(identity(&dir, "alice")).args(["--", "echo", "hello"]);
+    let hello = ended(&mut run);
+    assert_eq!((hello.code, &*hello.stdout), (Some(0), "hello\n"), "{hello:?}");
+
+    let plain = ended(windlass(["nodes", "-N", address]).args(["-o", "json"]));
+    assert_ne!(plain.code, Some(0), "plain text is not understood: {plain:?}");
+    let mut list = windlass(["task", "list", "-N", address, "-o", "json"]);
+    let tasks = ended(list.args(identity(&dir, "alice"))).stdout;
+    assert!(tasks.contains("\"submitted_by\": \"alice\""), "{tasks}");
+}
