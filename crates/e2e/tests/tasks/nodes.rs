@@ -24,6 +24,7 @@ cases! {
     three_nodes_share_etcd,
     a_drained_node_finishes_and_leaves,
     an_ordinary_user_is_told_what_is_not_enforced,
+    reg05_own_cgroup_root_and_capacity_check,
 }
 
 /// The commands as the documentation has them, in a network where those ports are free.
@@ -148,4 +149,40 @@ async fn an_ordinary_user_is_told_what_is_not_enforced(scene: &Scene) -> Result<
     up.wait_state(&id, "running").await?;
     ensure!(up.windlass.call(&["task", "cancel"], &[&id]).await?.code == Some(0));
     up.interrupt().await
+}
+
+/// Containers lay in the cgroup of whoever had started the node, and a node took tasks larger than
+/// itself.
+async fn reg05_own_cgroup_root_and_capacity_check(scene: &Scene) -> Result<()> {
+    let up = Up::start(scene).await?;
+    let nodes = up.windlass.json(&["nodes"], &[]).await?;
+    let host_id = nodes[0]["host_id"].as_str().context("a node has a host")?;
+    let id = up.windlass.detach(&["--", "sleep", "600"]).await?;
+    wait_for("its process to be in a cgroup below that of the host", PATIENCE, async || {
+        let group = format!("/windlass/{host_id}/{id}-1");
+        let found = groups_of("sleep\0600\0")?;
+        let is_there = found.iter().any(|groups| groups.contains(&group));
+        Ok(if is_there { Level::Reached(()) } else { Level::Below(format!("{found:?}")) })
+    })
+    .await?;
+    ensure!(up.windlass.call(&["task", "cancel"], &[&id]).await?.code == Some(0));
+
+    let capacity = nodes[0]["capacity"]["memory_bytes"].as_u64().context("a number of bytes")?;
+    let (fits, exceeds) = (format!("{}", capacity / 4), format!("{}", capacity + 1));
+    let huge = up.windlass.detach(&["--memory", &exceeds, "--", "true"]).await?;
+    let said = up.windlass.run(&["--memory", &fits, "--", "true"]).await?;
+    ensure!(said.code == Some(0), "what comes behind it runs: {said:?}");
+    let task = up.windlass.json(&["task", "status"], &[&huge]).await?;
+    ensure!(task["state"] == "queued", "it takes what does not fit: {task}");
+    ensure!(up.windlass.call(&["task", "cancel"], &[&huge]).await?.code == Some(0));
+    up.interrupt().await
+}
+
+/// The cgroups of every process with this command line.
+fn groups_of(command_line: &str) -> Result<Vec<String>> {
+    let processes = fs::read_dir("/proc").context("list processes")?.flatten();
+    let processes = processes.map(|entry| entry.path()).filter(|process| {
+        fs::read(process.join("cmdline")).is_ok_and(|words| words == command_line.as_bytes())
+    });
+    Ok(processes.filter_map(|process| fs::read_to_string(process.join("cgroup")).ok()).collect())
 }

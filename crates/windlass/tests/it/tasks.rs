@@ -2,6 +2,7 @@
 
 mod commands;
 mod node;
+mod regressions;
 mod run;
 mod secured;
 mod two_nodes;

@@ -52,6 +52,10 @@ impl Node {
         Self { child, words, log, address }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A command that asks this node.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(WINDLASS);
