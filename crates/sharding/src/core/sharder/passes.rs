@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::departed::Search;
 use super::message::{Answer, Command, KindSet, Selector, Token};
 use super::{CENSUS_EVERY, RESYNC_EVERY, Sharder};
-use crate::core::handover::{Owner, Verdict, Wait};
+use crate::core::handover::{Owner, Step, Verdict, Wait};
 use crate::core::key::Role;
 use crate::core::names::InstanceId;
 use crate::core::object::Object;
@@ -89,6 +89,15 @@ impl Passes {
     pub(super) fn add_donors(&mut self, donors: impl IntoIterator<Item = InstanceId>) {
         let donors: Vec<InstanceId> = donors.into_iter().collect();
         self.donors.extend(donors);
+    }
+
+    /// Whether what it has may belong to others by right.
+    fn is_donor(&self, id: &InstanceId) -> bool {
+        let is_under_way = match self.current.as_ref().map(|pass| &pass.purpose) {
+            Some(Purpose::Donor(donor)) => donor == id,
+            _ => false,
+        };
+        is_under_way || self.donors.contains(id) || self.ready_donors.contains(id)
     }
 
     /// Members have changed: whoever still has what belongs to others is gone through again.
@@ -290,10 +299,25 @@ impl Sharder {
             Role::Foreign => {}
             Role::Main { key } => {
                 let verdict = self.verdict(&object, key, None, now);
+                let is_stray = is_census && self.is_stray(&object, &verdict);
+                let name = object.name.clone();
                 self.take_up_main(object, role, &verdict, now);
+                if is_stray {
+                    self.works.suspect(&name);
+                }
             }
             Role::Child { .. } => self.consider_child(object, role, is_gone, now),
         }
+    }
+
+    /// Whether nobody of ours can have labelled it so. Those who have to give something up are gone
+    /// through before everything is counted, so what is found then, with somebody who has not, was
+    /// moved by another. After a change of leaders nothing is known of that.
+    fn is_stray(&self, object: &Object, verdict: &Verdict) -> bool {
+        let is_asked_back = *verdict == Verdict::Write(Step::Drain);
+        let is_explained = self.works.has(&object.name)
+            || object.shard.as_ref().is_none_or(|id| self.passes.is_donor(id));
+        self.has_counted() && is_asked_back && !is_explained
     }
 
     fn take_up_main(&mut self, object: Object, role: Role, verdict: &Verdict, now: Now) {
