@@ -2,7 +2,7 @@
 //! plays.
 
 use anyhow::{Context, Result, ensure};
-use e2e::sharding::arena::SETTLE_WAIT;
+use e2e::sharding::arena::{LEASE, SETTLE_WAIT};
 use e2e::sharding::{Arena, Persona, Puppet};
 use e2e::wait::{Level, wait_for};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -12,6 +12,7 @@ use kube::api::{
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 use sharding::kubernetes::Ring;
+use tokio::time::Instant;
 
 use crate::stage::{Stage, cases};
 
@@ -131,7 +132,7 @@ async fn without_a_fence_a_stolen_label_is_mended_and_told(stage: &Stage) -> Res
     let _a = join(stage, &arena, "a-0").await?;
     let _b = join(stage, &arena, "b-0").await?;
     let before = arena.wait_spread(&["a-0", "b-0"]).await?;
-    wait_counted(&arena).await?;
+    wait_counted(stage, &arena).await?;
     let (name, _) = before.iter().find(|(_, owner)| *owner == "a-0").context("a-0 has some")?;
     steal(stage, &arena, name).await?;
     // Another namespace of the ring: all of it is counted anew.
@@ -147,13 +148,19 @@ async fn without_a_fence_a_stolen_label_is_mended_and_told(stage: &Stage) -> Res
     arena.close().await
 }
 
-/// Waits until everything has been counted, and so is known.
-async fn wait_counted(arena: &Arena) -> Result<()> {
-    wait_for("the objects to be counted", SETTLE_WAIT, async || {
-        let members = arena.ring().await?.status.unwrap_or_default().members;
-        let count: u64 = members.iter().map(|member| member.objects).sum();
-        let is_all = usize::try_from(count) == Ok(OBJECTS);
-        Ok(if is_all { Level::Reached(()) } else { Level::Below(format!("{members:?}")) })
+/// Waits until the sharder has gone through everything that a join makes it go through: what is found
+/// before could be the instance's from an earlier life.
+async fn wait_counted(stage: &Stage, arena: &Arena) -> Result<()> {
+    let sample = format!("windlass_sharding_pass_seconds_count{{ring=\"{}\"}}", arena.name);
+    let (mut last, mut since) = (String::new(), Instant::now());
+    wait_for("the passes to be over", SETTLE_WAIT, async || {
+        let page = stage.sharders[0].metrics().await?;
+        let passes = page.lines().find(|line| line.starts_with(&sample)).unwrap_or_default();
+        if passes != last {
+            (last, since) = (passes.to_owned(), Instant::now());
+        }
+        let is_over = !passes.is_empty() && since.elapsed() > LEASE;
+        Ok(if is_over { Level::Reached(()) } else { Level::Below(passes.to_owned()) })
     })
     .await
 }

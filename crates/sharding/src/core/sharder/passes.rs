@@ -25,6 +25,11 @@ pub(super) struct Passes {
     /// Instances that may have objects which belong to others.
     donors: BTreeSet<InstanceId>,
     ready_donors: BTreeSet<InstanceId>,
+    /// Instances that came, or came back, since the last count began: what they have may be what they
+    /// had before.
+    returned: BTreeSet<InstanceId>,
+    /// The same, of the count that is under way or was the last.
+    excused: BTreeSet<InstanceId>,
     wants_census: bool,
     /// Whether the census comes before everything else.
     is_census_urgent: bool,
@@ -97,7 +102,13 @@ impl Passes {
             Some(Purpose::Donor(donor)) => donor == id,
             _ => false,
         };
-        is_under_way || self.donors.contains(id) || self.ready_donors.contains(id)
+        let those = [&self.donors, &self.ready_donors, &self.returned, &self.excused];
+        is_under_way || those.iter().any(|ids| ids.contains(id))
+    }
+
+    /// What these have may belong to others until everything was counted once more.
+    pub(super) fn excuse(&mut self, ids: impl IntoIterator<Item = InstanceId>) {
+        self.returned.extend(ids);
     }
 
     /// Members have changed: whoever still has what belongs to others is gone through again.
@@ -172,6 +183,7 @@ impl Sharder {
         };
         if purpose == Purpose::Census {
             self.census.begin();
+            self.passes.excused = std::mem::take(&mut self.passes.returned);
         }
         let page = Page::Next { is_first: true };
         self.passes.current = Some(Pass { purpose, kinds, page, found: 0 });
