@@ -8,6 +8,7 @@
 //! | [`fit`] | placing pods, without a cluster |
 //! | [`journal`] | what orders and keeps revisions, without the store above it |
 //! | [`labels`] | nodes that leave and return, and how soon their labels are back |
+//! | [`sharding`] | objects that change hands between instances, and what that costs |
 //! | [`tasks`] | tasks on several nodes, containers beside runc's, and lost nodes |
 //!
 //! Nothing here prints or reads arguments: the binary does.
@@ -21,6 +22,7 @@ pub mod labels;
 mod machine;
 mod process;
 mod shape;
+pub mod sharding;
 pub mod store;
 mod table;
 pub mod tasks;

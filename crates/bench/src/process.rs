@@ -51,6 +51,13 @@ pub(crate) fn resident_bytes(pid: u32) -> Result<u64, Error> {
     field(&status, "VmRSS").and_then(kibibytes).ok_or(Error::Format { path })
 }
 
+/// The most memory that the process ever had resident.
+pub(crate) fn peak_bytes(pid: u32) -> Result<u64, Error> {
+    let path = PathBuf::from(format!("/proc/{pid}/status"));
+    let status = read(&path)?;
+    field(&status, "VmHWM").and_then(kibibytes).ok_or(Error::Format { path })
+}
+
 /// Bytes the process had written to storage so far, cached writes included once they are flushed.
 pub(crate) fn written_bytes(pid: u32) -> Result<u64, Error> {
     let path = PathBuf::from(format!("/proc/{pid}/io"));
@@ -118,7 +125,8 @@ mod tests {
     #[test]
     fn this_process_has_memory_and_took_time() {
         let pid = std::process::id();
-        assert!(resident_bytes(pid).unwrap() > 0);
+        let resident = resident_bytes(pid).unwrap();
+        assert!(resident > 0 && peak_bytes(pid).unwrap() >= resident);
         cpu_time(pid).unwrap();
     }
 

@@ -8,6 +8,7 @@
 //! | [`replica`] | one process of a Kubernetes service |
 //! | [`labels`] | a cluster with the labels service on it |
 //! | [`sharding`] | a cluster with sharders and instances on it, and witnesses of what they do |
+//! | [`skew`] | wall clocks that differ between processes |
 //! | [`tasks`] | task nodes, their networks, and work that keeps a record of itself |
 //! | [`wait`] | the only place that lets time pass |
 //! | [`client`], [`http`] | speaking to what was started |
@@ -32,6 +33,7 @@ pub mod replica;
 pub mod report;
 pub mod scene;
 pub mod sharding;
+pub mod skew;
 pub mod store;
 pub mod tasks;
 pub mod wait;

@@ -25,14 +25,24 @@ pub struct Replica {
 
 impl Replica {
     /// Starts `windlass` with these arguments and one that says where to listen.
-    pub fn launch(scene: &Scene, name: &str, mut arguments: Vec<String>) -> Result<Self> {
+    pub fn launch(scene: &Scene, name: &str, arguments: Vec<String>) -> Result<Self> {
+        Self::launch_in(scene, name, arguments, Vec::new())
+    }
+
+    /// The same, with more in its environment.
+    pub fn launch_in(
+        scene: &Scene,
+        name: &str,
+        mut arguments: Vec<String>,
+        environment: Vec<(String, String)>,
+    ) -> Result<Self> {
         let [port] = ports::free()?;
         arguments.push(format!("--listen=127.0.0.1:{port}"));
         let process = Process::start(&Program {
             name: name.to_owned(),
             path: scene.program(Asset::Windlass)?,
             arguments,
-            environment: Vec::new(),
+            environment,
             log_folder: scene.folder("logs")?,
         })?;
         Ok(Self { process, port })
@@ -56,6 +66,11 @@ impl Replica {
     pub async fn readiness(&self) -> Result<(bool, String)> {
         let answer = http::get(self.port, "/readyz?verbose").await?;
         Ok((answer.status == 200, answer.body))
+    }
+
+    /// The page of metrics.
+    pub async fn metrics(&self) -> Result<String> {
+        Ok(http::get(self.port, "/metrics").await?.body)
     }
 
     /// The value of a metric, summed over its labels; zero if it was never touched.

@@ -16,10 +16,11 @@ pub use clock::{epoch, monotonic};
 pub use evidence::Moment;
 pub use instance::{Instance, InstanceOptions, child_of};
 pub use persona::Persona;
-pub use puppet::Puppet;
+pub use puppet::{Manner, Puppet};
 pub use witness::Witness;
 
 use std::path::Path;
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,6 +29,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use sharding::manifests::{self, Options as Manifests};
+use tokio::process::Command;
 
 use self::evidence::Seen;
 use crate::assets::Asset;
@@ -61,8 +63,8 @@ pub struct World {
 impl World {
     /// What a suite in this world needs.
     #[must_use]
-    pub fn needs(lane: Lane) -> [Asset; 4] {
-        [lane.asset(), Asset::Windlass, Asset::KubeApiserver, Asset::Kubectl]
+    pub fn needs(lane: Lane) -> [Asset; 5] {
+        [lane.asset(), Asset::Windlass, Asset::KubeApiserver, Asset::Kubectl, Asset::Checksums]
     }
 
     /// Starts store and API server and applies the manifests; no sharder runs yet.
@@ -85,11 +87,16 @@ impl World {
 
     /// Starts a sharder and waits until it is ready.
     pub async fn sharder(&self) -> Result<Replica> {
+        self.sharder_in(Vec::new()).await
+    }
+
+    /// The same, with more in its environment.
+    pub async fn sharder_in(&self, environment: Vec<(String, String)>) -> Result<Replica> {
         let kubeconfig = self.server.kubectl_of(&sharder().user)?.kubeconfig().display();
         let arguments = ["sharder", "run"].map(ToOwned::to_owned).into_iter();
         let arguments = arguments.chain([format!("--kubeconfig={kubeconfig}")]).collect();
         let name = format!("sharder-{}", self.started());
-        let mut replica = Replica::launch(&self.scene, &name, arguments)?;
+        let mut replica = Replica::launch_in(&self.scene, &name, arguments, environment)?;
         replica.wait_ready().await?;
         Ok(replica)
     }
@@ -131,14 +138,21 @@ impl World {
         })
     }
 
+    /// What a person who types a command is told, as the administrator.
+    pub async fn command(&self, arguments: &[&str]) -> Result<Output> {
+        let mut command = Command::new(self.scene.program(Asset::Windlass)?);
+        command.args(arguments).arg("--kubeconfig").arg(self.server.kubectl().kubeconfig());
+        command.kill_on_drop(true).output().await.with_context(|| format!("run {arguments:?}"))
+    }
+
     /// A number that no process of this world has had.
     fn started(&self) -> usize {
         self.started.fetch_add(1, Ordering::Relaxed)
     }
 
     /// All changes so far.
-    async fn seen(&mut self) -> Result<Vec<Seen>> {
-        self.witness.seen(self.server.kubectl()).await
+    async fn seen(&self) -> Result<Vec<Seen>> {
+        self.witness.seen(&self.client).await
     }
 
     /// A connection as somebody else, with every right that RBAC can give: what is refused then is

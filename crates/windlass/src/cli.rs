@@ -123,6 +123,12 @@ pub(crate) enum BenchCommand {
     Labels(BenchLabelsArgs),
     /// Measure the task runner: nodes of its own on this machine, containers beside runc's and crun's
     Tasks(BenchTasksArgs),
+    /// Measure sharding on a cluster that has the sharder's manifests; makes a namespace and a ring of
+    /// its own
+    Sharding(BenchShardingArgs),
+    /// Run an instance that `bench sharding` measures
+    #[command(hide = true)]
+    ShardInstance(Box<BenchInstanceArgs>),
     /// Serve a ceiling: address, number of objects, and a data folder for the durable one
     #[command(hide = true)]
     Ceiling { arguments: Vec<String> },
@@ -192,6 +198,51 @@ pub(crate) struct BenchTasksArgs {
     /// How to print the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchShardingArgs {
+    /// File that says how to reach the cluster as its administrator
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: PathBuf,
+    /// Small and short: shows that everything works, but the figures mean little
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where credentials are kept meanwhile [default: a folder for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// How to print the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchInstanceArgs {
+    #[arg(long)]
+    pub(crate) kubeconfig: PathBuf,
+    #[arg(long)]
+    pub(crate) namespace: String,
+    /// Without one, the controller is alone
+    #[arg(long)]
+    pub(crate) ring: Option<String>,
+    #[arg(long)]
+    pub(crate) id: String,
+    #[arg(long)]
+    pub(crate) lease_seconds: u64,
+    #[arg(long)]
+    pub(crate) hold: Option<u64>,
+    #[arg(long)]
+    pub(crate) listen: SocketAddr,
+    #[arg(long, value_enum)]
+    pub(crate) pace: BenchPace,
+}
+
+/// When an instance that is measured has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum BenchPace {
+    Busy,
+    OnChange,
+    Idle,
 }
 
 #[derive(Debug, Args)]

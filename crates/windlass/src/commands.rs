@@ -58,6 +58,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Outcome {
         Command::Bench(BenchCommand::Tasks(arguments)) => {
             lifecycle::block_on(bench::run_tasks(arguments))
         }
+        Command::Bench(BenchCommand::Sharding(arguments)) => {
+            lifecycle::block_on(bench::run_sharding(arguments))
+        }
+        Command::Bench(BenchCommand::ShardInstance(arguments)) => {
+            lifecycle::block_on(bench::run_instance(*arguments))
+        }
         Command::Bench(BenchCommand::Ceiling { arguments }) => {
             lifecycle::block_on(bench::run_ceiling(&arguments))
         }

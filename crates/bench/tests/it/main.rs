@@ -5,6 +5,7 @@
 mod fit;
 mod rows;
 mod running;
+mod sharding;
 
 use std::path::{Path, PathBuf};
 

@@ -14,7 +14,7 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use sharding::core::history::{History, Terms};
 use sharding::core::names::Names;
-use sharding::core::spec::Spec;
+use sharding::core::spec::{Fence, Spec};
 use sharding::kubernetes::{Ring, Rings};
 use sharding::manifests;
 
@@ -43,6 +43,8 @@ pub struct Arena {
     pub names: Names,
     pub spec: Spec,
     pub client: Client,
+    /// How much the clocks of the ring's processes differ from ours.
+    pub skew: Duration,
     /// What instances wrote about their work; one file for each process.
     histories: Vec<PathBuf>,
     stopped: Vec<(Moment, PathBuf)>,
@@ -72,7 +74,8 @@ impl Arena {
         kubectl.create(&[ring]).await.context("create the ring")?;
         let client = world.client.clone();
         let name = name.to_owned();
-        Ok(Self { name, names, spec, client, histories: Vec::new(), stopped: Vec::new() })
+        let (histories, stopped) = (Vec::new(), Vec::new());
+        Ok(Self { name, names, spec, client, skew: Duration::ZERO, histories, stopped })
     }
 
     #[must_use]
@@ -210,14 +213,15 @@ impl Arena {
     }
 
     /// Judges everything that happened so far.
-    pub async fn judge(&self, world: &mut World) -> Result<History> {
+    pub async fn judge(&self, world: &World) -> Result<History> {
         let testimony = self.testimony(world).await?;
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO, hold: LEASE * 2 };
+        let is_fenced = self.spec.fence != Fence::Off;
+        let terms = Terms { is_fenced, skew: self.skew, hold: LEASE * 2 };
         let history = testimony.judge(terms)?;
         Ok(history)
     }
 
-    pub async fn testimony(&self, world: &mut World) -> Result<Testimony> {
+    pub async fn testimony(&self, world: &World) -> Result<Testimony> {
         let mut worked = Vec::new();
         for history in &self.histories {
             worked.extend(instance::worked(history)?);
@@ -230,7 +234,8 @@ impl Arena {
         }
         let written = instance::written(&world.audit, &self.name)?;
         let seen = world.seen().await?;
-        let evidence = Evidence { seen, worked, written, stopped, epoch: epoch() };
+        let (epoch, has_skew) = (epoch(), !self.skew.is_zero());
+        let evidence = Evidence { seen, worked, written, stopped, epoch, has_skew };
         Ok(evidence.about(&self.names, &self.name))
     }
 

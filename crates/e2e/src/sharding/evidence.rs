@@ -32,6 +32,8 @@ pub struct Evidence {
     pub stopped: Vec<(Moment, Worker)>,
     /// What the wall clock said when the monotonic one began.
     pub epoch: Timestamp,
+    /// Whether wall clocks differ, so that what a Lease says of its renewal is not when it was.
+    pub has_skew: bool,
 }
 
 /// A change that the watch told of.
@@ -211,7 +213,8 @@ impl<'a> Telling<'a> {
         self.labels.insert(&object.uid, labels);
     }
 
-    /// A watch lags, and is silent while the server is down: when a Lease was renewed stands in it.
+    /// A watch lags, and is silent while the server is down: when a Lease was renewed stands in it,
+    /// if clocks agree.
     fn tell_lease(&mut self, at: Moment, seen: &Seen, lease: &LeaseSight) {
         let id = InstanceId::from_label(&lease.name);
         let mark = self.names.annotation(Annotation::HoldSeconds);
@@ -223,7 +226,8 @@ impl<'a> Telling<'a> {
             Some(_) if is_restarting => Holding::Restarting,
             Some(_) => Holding::Instance,
         };
-        let renewed = lease.renewed.filter(|_| !seen.is_gone);
+        let is_told = !seen.is_gone && !self.evidence.has_skew;
+        let renewed = lease.renewed.filter(|_| is_told);
         let when = renewed.unwrap_or_else(|| self.evidence.wall(at));
         self.facts.push(Told { at, when, fact: Fact::Held(id, holding) });
     }

@@ -3,9 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,6 +41,7 @@ pub struct InstanceOptions {
     pub port: Option<u16>,
     /// Beside those that every instance gets.
     pub flags: Vec<String>,
+    pub environment: Vec<(String, String)>,
 }
 
 /// What a pod of the instance's name would have: a token that is bound to it.
@@ -86,7 +91,7 @@ impl Instance {
             name,
             path: world.scene.program(Asset::Checksums)?,
             arguments,
-            environment: Vec::new(),
+            environment: options.environment.clone(),
             log_folder: world.scene.folder("logs")?,
         })?;
         let instance = Self { id: id.to_owned(), process, history };
@@ -137,10 +142,9 @@ impl Instance {
         Ok(())
     }
 
-    /// Waits until it ends by itself.
-    pub async fn wait_end(&mut self, bound: Duration) -> Result<()> {
-        self.process.wait_end(bound).await?;
-        Ok(())
+    /// Waits until it ends by itself; how.
+    pub async fn wait_end(&mut self, bound: Duration) -> Result<ExitStatus> {
+        self.process.wait_end(bound).await
     }
 }
 
@@ -157,27 +161,29 @@ pub(super) async fn pass(
     id: &str,
     port: Option<u16>,
 ) -> Result<Pass> {
-    let kubectl = world.server.kubectl();
     let namespace = arena.name.as_str();
+    let pods: Api<Pod> = Api::namespaced(world.client.clone(), namespace);
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": id, "namespace": namespace},
+        "metadata": {"name": id},
         "spec": {
             "serviceAccountName": ACCOUNT,
             "containers": [{"name": "controller", "image": "checksums"}],
         },
     });
-    let pod = pod.to_string();
-    kubectl.run_with_input(&["apply", "--filename=-"], pod.as_bytes()).await?;
-    let pod = kubectl.json(&["get", "pod", id, "--namespace", namespace]).await?;
-    let uid = pod["metadata"]["uid"].as_str().context("a pod has a uid")?;
-    let bound = ["--bound-object-kind=Pod", "--bound-object-name", id, "--bound-object-uid", uid];
-    let create = ["create", "token", ACCOUNT, "--namespace", namespace];
-    let token = kubectl.run(&[&create[..], &bound].concat()).await.context("ask for a token")?;
-    let (user, token) = (format!("{namespace}-{id}"), token.trim().to_owned());
+    let params = PatchParams::apply("e2e");
+    let pod = pods.patch(id, &params, &Patch::Apply(pod)).await.context("make a pod")?;
+    let uid = pod.uid().context("a pod has a uid")?;
+    let bound = json!({"kind": "Pod", "apiVersion": "v1", "name": id, "uid": uid});
+    let request = json!({"metadata": {}, "spec": {"audiences": [], "boundObjectRef": bound}});
+    let accounts: Api<ServiceAccount> = Api::namespaced(world.client.clone(), namespace);
+    let request = serde_json::from_value(request).context("write down a request")?;
+    let answer = accounts.create_token_request(ACCOUNT, &PostParams::default(), &request).await;
+    let token = answer.context("ask for a token")?.status.context("there is no token")?.token;
+    let user = format!("{namespace}-{id}");
     let port = port.unwrap_or_else(|| world.server.port());
     let login = world.server.login(&world.scene, &user, &token, port)?;
-    Ok(Pass { kubeconfig: login.kubeconfig().to_owned(), token, pod_uid: uid.to_owned() })
+    Ok(Pass { kubeconfig: login.kubeconfig().to_owned(), token, pod_uid: uid })
 }
 
 /// What a process wrote about its work. A line that it was killed over is left out.

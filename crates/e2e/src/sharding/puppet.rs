@@ -12,6 +12,7 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::core::PartialObjectMeta;
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
+use sharding::core::names::Annotation;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_stream::wrappers::IntervalStream;
@@ -28,9 +29,23 @@ pub struct Puppet {
     keeping: JoinSet<Result<Moment>>,
 }
 
+/// What a puppet does about objects that it is to give up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    #[default]
+    GivesUp,
+    /// Keeps them, and says nothing.
+    Ignores,
+    /// Keeps them, and says by its Lease that it has seen them.
+    SeesAndKeeps,
+}
+
 /// Where a puppet lives.
 #[derive(Clone)]
 struct Strings {
+    manner: Manner,
+    epoch: String,
+    seen: String,
     id: String,
     leases: Api<Lease>,
     secrets: Api<Secret>,
@@ -43,10 +58,19 @@ struct Strings {
 impl Puppet {
     /// Creates a Lease in the arena's namespace, with these labels besides, and keeps it.
     pub async fn join(world: &World, arena: &Arena, id: &str, labels: &Value) -> Result<Self> {
+        Self::join_as(world, arena, id, (labels, Manner::GivesUp)).await
+    }
+
+    pub async fn join_as(
+        world: &World,
+        arena: &Arena,
+        id: &str,
+        (labels, manner): (&Value, Manner),
+    ) -> Result<Self> {
         let persona = Persona::service_account(&arena.name, ACCOUNT).in_pod(id);
         let client = world.client_as(&persona).await?;
         let lease = new_lease(arena, id, labels)?;
-        let strings = Strings::new(client, arena, id);
+        let strings = Strings { manner, ..Strings::new(client, arena, id) };
         strings.leases.create(&PostParams::default(), &lease).await.context("create a Lease")?;
         Ok(Self::keep(strings))
     }
@@ -88,7 +112,11 @@ impl Puppet {
 
 impl Strings {
     fn new(client: Client, arena: &Arena, id: &str) -> Self {
+        let note = |which| arena.names.annotation(which).unwrap_or_default();
         Self {
+            manner: Manner::default(),
+            epoch: note(Annotation::DrainEpoch),
+            seen: note(Annotation::DrainSeen),
             id: id.to_owned(),
             leases: Api::namespaced(client.clone(), &arena.name),
             secrets: Api::namespaced(client, &arena.name),
@@ -106,7 +134,9 @@ impl Strings {
             if !self.renew().await? {
                 return Ok(monotonic());
             }
-            self.give_up().await?;
+            if self.manner == Manner::GivesUp {
+                self.give_up().await?;
+            }
         }
         Ok(monotonic())
     }
@@ -119,6 +149,10 @@ impl Strings {
             return Ok(false);
         }
         spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
+        let epoch = lease.annotations().get(&self.epoch).cloned();
+        if let (Manner::SeesAndKeeps, Some(epoch)) = (self.manner, epoch) {
+            lease.annotations_mut().insert(self.seen.clone(), epoch);
+        }
         match self.leases.replace(&self.id, &PostParams::default(), &lease).await {
             Ok(_) => Ok(true),
             // The sharder wrote a label or an annotation, or took it: the next look tells.

@@ -1,14 +1,16 @@
 //! Somebody who watches everything and writes it down: the store below the API server, so that it goes
 //! on seeing while that is away, and sees each version of each object.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use etcd_api::etcdserverpb as pb;
 use etcd_api::mvccpb::{Event, EventType};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
-use kube::api::DynamicObject;
+use kube::api::{Api, DynamicObject, ObjectMeta, PostParams};
 use pb::watch_request::RequestUnion;
 use tokio::task::JoinSet;
 use tokio_stream::StreamExt;
@@ -16,7 +18,6 @@ use tokio_stream::StreamExt;
 use super::clock::monotonic;
 use super::evidence::{LeaseSight, ObjectSight, Seen, Sight};
 use crate::client::Client;
-use crate::kube::Kubectl;
 use crate::store::Store;
 use crate::wait::{Level, wait_for};
 
@@ -35,7 +36,7 @@ const LEASES: &str = "/registry/leases/";
 /// A running witness; dropping it ends its watch.
 pub struct Witness {
     book: Arc<Mutex<Book>>,
-    marks: usize,
+    marks: AtomicUsize,
     _watch: JoinSet<()>,
 }
 
@@ -62,7 +63,7 @@ impl Witness {
             );
             lock(&notes).lapse = Some(why);
         });
-        Ok(Self { book, marks: 0, _watch: watch })
+        Ok(Self { book, marks: AtomicUsize::new(0), _watch: watch })
     }
 
     /// Everything that happened so far.
@@ -70,11 +71,13 @@ impl Witness {
     /// # Errors
     ///
     /// If the watch lags, or may have missed something.
-    pub async fn seen(&mut self, kubectl: &Kubectl) -> Result<Vec<Seen>> {
-        self.marks += 1;
-        let name = format!("witness-{}", self.marks);
-        let mark = ["create", "configmap", &name, "--namespace=kube-system"];
-        kubectl.run(&mark).await.context("leave a mark for the witness")?;
+    pub async fn seen(&self, client: &kube::Client) -> Result<Vec<Seen>> {
+        let name = format!("witness-{}", self.marks.fetch_add(1, Ordering::Relaxed));
+        let marks: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+        let metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+        let mark = ConfigMap { metadata, ..ConfigMap::default() };
+        let left = marks.create(&PostParams::default(), &mark).await;
+        left.context("leave a mark for the witness")?;
         wait_for("the witness to have seen the mark", LAG_MAX, async || {
             let book = lock(&self.book);
             ensure!(book.lapse.is_none(), "the witness missed something: {:?}", book.lapse);

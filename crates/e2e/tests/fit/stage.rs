@@ -8,6 +8,7 @@ use e2e::kube::{Apiserver, ApiserverOptions, Scheduler};
 use e2e::scene::Scene;
 use e2e::store::{Lane, Store, StoreOptions};
 use e2e::wait::{Level, wait_for};
+use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -16,11 +17,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::generate::{self, World};
+use crate::generate::{self, BoundPod, World};
 use crate::model::{Fixtures, Model};
 
 /// A decision takes milliseconds; a pod whose node the scheduler had not seen yet, some seconds.
 const DECISION_WAIT: Duration = Duration::from_secs(60);
+
+/// Objects that are made at once.
+const WIDTH: usize = 8;
 
 /// What is off by default and understood by us.
 const GATES: &str = "--feature-gates=TaintTolerationComparisonOperators=true";
@@ -64,25 +68,35 @@ impl Stage {
     /// Makes the nodes and pods of a world, here and in the model, and waits until the scheduler has
     /// seen them all.
     pub(crate) async fn build(&mut self, world: &World, model: &mut Model) -> Result<()> {
-        for node in &world.nodes {
-            let node: Node = create(&Api::all(self.client.clone()), node).await?;
+        let (last, others) = world.nodes.split_last().context("a world has nodes")?;
+        let api: Api<Node> = Api::all(self.client.clone());
+        let created = stream::iter(others).map(|node| create(&api, node)).buffered(WIDTH);
+        for node in created.try_collect::<Vec<Node>>().await? {
             model.add_node(&node)?;
         }
-        for pod in &world.pods {
-            let mut created = self.create(&pod.object).await?;
-            if pod.is_deleted {
-                // Nobody ends its containers, so it stays as it is.
-                let api = self.pods_of(&created);
-                let deleted = api.delete(&created.name_any(), &DeleteParams::default()).await?;
-                created = deleted.left().context("a bound pod is deleted gracefully")?;
-            }
-            let node = created.spec.as_ref().and_then(|spec| spec.node_name.clone());
-            model.place(&created, &node.context("these pods have a node")?)?;
+        model.add_node(&create(&api, last).await?)?;
+        let bound = stream::iter(&world.pods).map(|pod| self.bind(pod)).buffered(WIDTH);
+        for pod in bound.try_collect::<Vec<Pod>>().await? {
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+            model.place(&pod, &node.context("these pods have a node")?)?;
         }
         self.wait_seen(world, model).await
     }
 
-    /// Nodes reach the scheduler in the order they were made, pods likewise: once it puts a pod on the
+    /// Makes a pod that has its node.
+    async fn bind(&self, pod: &BoundPod) -> Result<Pod> {
+        let created = self.create(&pod.object).await?;
+        if !pod.is_deleted {
+            return Ok(created);
+        }
+        // Nobody ends its containers, so it stays as it is.
+        let api = self.pods_of(&created);
+        let deleted = api.delete(&created.name_any(), &DeleteParams::default()).await?;
+        deleted.left().context("a bound pod is deleted gracefully")
+    }
+
+    /// Nodes reach the scheduler in the order they were made, pods likewise, and the last node was made
+    /// after the others: once it puts a pod on the
     /// last node, it knows all the others. That pod stays.
     async fn wait_seen(&mut self, world: &World, model: &mut Model) -> Result<()> {
         let pod = self.create(&world.beacon()).await?;

@@ -36,7 +36,7 @@ pub(crate) type Owners = BTreeMap<String, String>;
 impl Crew {
     /// Instances that have come to rest, each with objects that it has worked on.
     pub(crate) async fn assemble(
-        stage: &mut Stage,
+        stage: &Stage,
         name: &str,
         changes: &Value,
         ids: &[&str],
@@ -46,7 +46,7 @@ impl Crew {
     }
 
     pub(crate) async fn assemble_with(
-        stage: &mut Stage,
+        stage: &Stage,
         name: &str,
         changes: &Value,
         ids: &[&str],
@@ -107,7 +107,8 @@ impl Crew {
 
     /// Waits for an instance that has lost its Lease to end by itself.
     pub(crate) async fn wait_end(&mut self, id: &str) -> Result<()> {
-        self.take(id)?.wait_end(SETTLE_WAIT).await
+        self.take(id)?.wait_end(SETTLE_WAIT).await?;
+        Ok(())
     }
 
     /// Starts whoever has ended, as a kubelet would; who that was.
@@ -134,10 +135,10 @@ impl Crew {
     }
 
     /// Comes to rest, is judged, and goes.
-    pub(crate) async fn finish(mut self, stage: &mut Stage) -> Result<History> {
+    pub(crate) async fn finish(mut self, stage: &Stage) -> Result<History> {
         self.settle().await?;
-        let testimony = self.arena.testimony(&mut stage.world).await?;
-        let history = self.arena.judge(&mut stage.world).await?;
+        let testimony = self.arena.testimony(&stage.world).await?;
+        let history = self.arena.judge(&stage.world).await?;
         history.check_settled(testimony.end(), SETTLE_WAIT)?;
         let ends = self.members.into_values().map(Instance::stop);
         join_all(ends).await.into_iter().collect::<Result<()>>()?;

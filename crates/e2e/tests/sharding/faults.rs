@@ -14,17 +14,21 @@ use crate::crew::{Crew, only_moves, slow_workers};
 use crate::stage::{Stage, cases};
 
 cases! {
-    an_instance_is_killed,
-    an_instance_is_killed_and_back_in_time,
-    an_instance_is_paused_and_wakes_as_a_former_owner,
-    an_instance_dies_while_it_drains,
-    a_watch_hangs_while_renewals_pass,
-    members_flap,
-    a_lease_is_deleted_under_its_instance,
-    the_store_is_slow,
-    the_api_server_restarts,
-    the_leader_is_killed_in_the_middle_of_a_move,
-    the_leader_is_paused_in_the_middle_of_a_move,
+    beside: [
+        an_instance_is_killed,
+        an_instance_is_killed_and_back_in_time,
+        an_instance_is_paused_and_wakes_as_a_former_owner,
+        an_instance_dies_while_it_drains,
+        a_watch_hangs_while_renewals_pass,
+        members_flap,
+        a_lease_is_deleted_under_its_instance,
+    ],
+    alone: [
+        the_store_is_slow,
+        the_api_server_restarts,
+        the_leader_is_killed_in_the_middle_of_a_move,
+        the_leader_is_paused_in_the_middle_of_a_move,
+    ],
 }
 
 const PAIR: [&str; 2] = ["a-0", "b-0"];
@@ -32,7 +36,7 @@ const PAIR: [&str; 2] = ["a-0", "b-0"];
 /// Longer than the sharder's own Lease (15 s).
 const LEADER_PAUSE: std::time::Duration = std::time::Duration::from_secs(18);
 
-async fn an_instance_is_killed(stage: &mut Stage) -> Result<()> {
+async fn an_instance_is_killed(stage: &Stage) -> Result<()> {
     let slow = slow_workers();
     let (mut crew, before) = Crew::assemble_with(stage, "killed", &json!({}), &PAIR, slow).await?;
     crew.keep_busy("a-0").await?;
@@ -44,7 +48,7 @@ async fn an_instance_is_killed(stage: &mut Stage) -> Result<()> {
 }
 
 /// P5, without a word: the same pod takes its Lease up at once.
-async fn an_instance_is_killed_and_back_in_time(stage: &mut Stage) -> Result<()> {
+async fn an_instance_is_killed_and_back_in_time(stage: &Stage) -> Result<()> {
     let (mut crew, before) = Crew::assemble(stage, "back", &json!({}), &PAIR).await?;
     crew.kill("a-0")?;
     crew.join(stage, "a-0").await?;
@@ -57,7 +61,7 @@ async fn an_instance_is_killed_and_back_in_time(stage: &mut Stage) -> Result<()>
 }
 
 /// SIGSTOP for 3 D. Awake again it takes no further step and ends; what it has sent is refused.
-async fn an_instance_is_paused_and_wakes_as_a_former_owner(stage: &mut Stage) -> Result<()> {
+async fn an_instance_is_paused_and_wakes_as_a_former_owner(stage: &Stage) -> Result<()> {
     let slow = slow_workers();
     let (mut crew, before) = Crew::assemble_with(stage, "paused", &json!({}), &PAIR, slow).await?;
     crew.keep_busy("a-0").await?;
@@ -71,7 +75,7 @@ async fn an_instance_is_paused_and_wakes_as_a_former_owner(stage: &mut Stage) ->
     Ok(())
 }
 
-async fn an_instance_dies_while_it_drains(stage: &mut Stage) -> Result<()> {
+async fn an_instance_dies_while_it_drains(stage: &Stage) -> Result<()> {
     let (patient, slow) = (patience(), slow_workers());
     let (mut crew, _) = Crew::assemble_with(stage, "mid-drain", &patient, &["a-0"], slow).await?;
     crew.keep_busy("a-0").await?;
@@ -84,7 +88,7 @@ async fn an_instance_dies_while_it_drains(stage: &mut Stage) -> Result<()> {
 }
 
 /// The instance learns of its drains by its Lease, and gives up in time what its watch never showed.
-async fn a_watch_hangs_while_renewals_pass(stage: &mut Stage) -> Result<()> {
+async fn a_watch_hangs_while_renewals_pass(stage: &Stage) -> Result<()> {
     let server = std::net::SocketAddr::from(([127, 0, 0, 1], stage.world.server.port()));
     let (link, port) = Link::near(Target::Outside(server))?;
     let options = InstanceOptions { port: Some(port), ..InstanceOptions::default() };
@@ -99,7 +103,7 @@ async fn a_watch_hangs_while_renewals_pass(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-async fn members_flap(stage: &mut Stage) -> Result<()> {
+async fn members_flap(stage: &Stage) -> Result<()> {
     let (mut crew, _) = Crew::assemble(stage, "flapping", &json!({}), &PAIR).await?;
     for round in 0..4 {
         let id = PAIR[round % PAIR.len()];
@@ -117,7 +121,7 @@ async fn members_flap(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_lease_is_deleted_under_its_instance(stage: &mut Stage) -> Result<()> {
+async fn a_lease_is_deleted_under_its_instance(stage: &Stage) -> Result<()> {
     let (mut crew, before) = Crew::assemble(stage, "robbed", &json!({}), &PAIR).await?;
     crew.arena.leases().delete("a-0", &DeleteParams::default()).await?;
     crew.wait_end("a-0").await?;

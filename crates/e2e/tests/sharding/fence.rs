@@ -18,8 +18,11 @@ use sharding::core::spec::Spec;
 use crate::stage::{Stage, cases};
 
 cases! {
-    fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token,
-    fence_refuses_what_its_rules_refuse_by_user_name,
+    beside: [
+        fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token,
+        fence_refuses_what_its_rules_refuse_by_user_name,
+    ],
+    alone: [],
 }
 
 /// A policy works some seconds after it was created.
@@ -59,9 +62,7 @@ struct Attempt {
     is_status: bool,
 }
 
-async fn fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token(
-    stage: &mut Stage,
-) -> Result<()> {
+async fn fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token(stage: &Stage) -> Result<()> {
     let persona = |writer: Writer<'_>| match writer {
         Writer::Instance(Some(id)) => Persona::service_account("shop", "sites").in_pod(id),
         Writer::Instance(None) => Persona::service_account("shop", "sites"),
@@ -72,7 +73,7 @@ async fn fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token(
     check(&stage.world, "by-pod", &instances, persona).await
 }
 
-async fn fence_refuses_what_its_rules_refuse_by_user_name(stage: &mut Stage) -> Result<()> {
+async fn fence_refuses_what_its_rules_refuse_by_user_name(stage: &Stage) -> Result<()> {
     let persona = |writer: Writer<'_>| match writer {
         Writer::Instance(id) => Persona::user(&format!("{PREFIX}{}", id.unwrap_or_default())),
         Writer::Sharder => Persona::user(SHARDER),

@@ -12,19 +12,21 @@ use crate::crew::{Crew, OBJECTS, only_moves};
 use crate::stage::{Stage, cases};
 
 cases! {
-    who_joins_takes_and_who_leaves_gives_and_nothing_else_moves,
-    from_one_to_five,
-    a_rolling_restart_with_hold_moves_nothing,
-    without_a_sharder_objects_are_worked_on,
-    a_name_used_again_returns_to_its_instance,
-    an_instance_in_python_joins_works_and_leaves,
+    beside: [
+        who_joins_takes_and_who_leaves_gives_and_nothing_else_moves,
+        from_one_to_five,
+        a_rolling_restart_with_hold_moves_nothing,
+        a_name_used_again_returns_to_its_instance,
+        an_instance_in_python_joins_works_and_leaves,
+    ],
+    alone: [
+        without_a_sharder_objects_are_worked_on,
+    ],
 }
 
 const PAIR: [&str; 2] = ["a-0", "b-0"];
 
-async fn who_joins_takes_and_who_leaves_gives_and_nothing_else_moves(
-    stage: &mut Stage,
-) -> Result<()> {
+async fn who_joins_takes_and_who_leaves_gives_and_nothing_else_moves(stage: &Stage) -> Result<()> {
     let (mut crew, of_two) = Crew::assemble(stage, "join-leave", &json!({}), &PAIR).await?;
     crew.join(stage, "c-0").await?;
     let of_three = crew.settle().await?;
@@ -37,7 +39,7 @@ async fn who_joins_takes_and_who_leaves_gives_and_nothing_else_moves(
     Ok(())
 }
 
-async fn from_one_to_five(stage: &mut Stage) -> Result<()> {
+async fn from_one_to_five(stage: &Stage) -> Result<()> {
     let (mut crew, _) = Crew::assemble(stage, "one-to-five", &json!({}), &["a-0"]).await?;
     for id in ["a-1", "a-2", "a-3", "a-4"] {
         crew.join(stage, id).await?;
@@ -47,12 +49,12 @@ async fn from_one_to_five(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_rolling_restart_with_hold_moves_nothing(stage: &mut Stage) -> Result<()> {
+async fn a_rolling_restart_with_hold_moves_nothing(stage: &Stage) -> Result<()> {
     let flags = vec!["--hold=60".to_owned()];
     let options = InstanceOptions { flags, ..InstanceOptions::default() };
     let (mut crew, before) =
         Crew::assemble_with(stage, "rolling", &json!({}), &PAIR, options).await?;
-    let moves = crew.arena.judge(&mut stage.world).await?.moves();
+    let moves = crew.arena.judge(&stage.world).await?.moves();
     for id in PAIR {
         crew.leave(id).await?;
         crew.arena.wait_state(id, "restarting", SETTLE_WAIT).await?;
@@ -83,7 +85,7 @@ async fn without_a_sharder_objects_are_worked_on(stage: &mut Stage) -> Result<()
 }
 
 /// No uid goes into the key.
-async fn a_name_used_again_returns_to_its_instance(stage: &mut Stage) -> Result<()> {
+async fn a_name_used_again_returns_to_its_instance(stage: &Stage) -> Result<()> {
     let (mut crew, before) = Crew::assemble(stage, "reused", &json!({}), &PAIR).await?;
     for name in before.keys() {
         crew.arena.secrets().delete(name, &DeleteParams::default()).await?;
@@ -100,7 +102,7 @@ async fn a_name_used_again_returns_to_its_instance(stage: &mut Stage) -> Result<
     Ok(())
 }
 
-async fn an_instance_in_python_joins_works_and_leaves(stage: &mut Stage) -> Result<()> {
+async fn an_instance_in_python_joins_works_and_leaves(stage: &Stage) -> Result<()> {
     let arena = stage.arena("python", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     let _a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
@@ -119,6 +121,6 @@ async fn an_instance_in_python_joins_works_and_leaves(stage: &mut Stage) -> Resu
     let status = python.stop().await?;
     ensure!(status.success(), "it ended with {status}");
     arena.wait_spread(&["a-0"]).await?;
-    arena.judge(&mut stage.world).await?;
+    arena.judge(&stage.world).await?;
     arena.close().await
 }

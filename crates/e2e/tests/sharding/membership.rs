@@ -15,14 +15,20 @@ use tokio::time::Instant;
 use crate::stage::{Stage, cases};
 
 cases! {
-    silence_makes_unknown_then_dead_in_time_and_the_dead_come_back,
-    a_renewal_in_time_moves_nothing,
-    who_releases_its_lease_loses_its_objects_at_once,
-    who_will_be_back_keeps_its_objects_until_its_time_is_over,
-    a_deleted_lease_is_made_anew_and_its_objects_moved,
-    an_id_in_two_namespaces_is_the_elders,
-    a_bad_weight_counts_as_the_usual_one_and_none_empties,
-    forgotten_leases_are_removed,
+    beside: [
+        a_renewal_in_time_moves_nothing,
+        a_deleted_lease_is_made_anew_and_its_objects_moved,
+        an_id_in_two_namespaces_is_the_elders,
+        a_bad_weight_counts_as_the_usual_one_and_none_empties,
+        forgotten_leases_are_removed,
+        an_id_that_another_process_has_is_refused,
+        a_lease_of_another_ring_is_refused,
+    ],
+    alone: [
+        silence_makes_unknown_then_dead_in_time_and_the_dead_come_back,
+        who_releases_its_lease_loses_its_objects_at_once,
+        who_will_be_back_keeps_its_objects_until_its_time_is_over,
+    ],
 }
 
 /// How exactly states are told.
@@ -32,7 +38,7 @@ const TOLERANCE: Duration = Duration::from_millis(500);
 const OBJECTS: usize = 12;
 
 /// Two instances with objects each.
-async fn pair(stage: &mut Stage, name: &str, changes: &Value) -> Result<(Arena, [Puppet; 2])> {
+async fn pair(stage: &Stage, name: &str, changes: &Value) -> Result<(Arena, [Puppet; 2])> {
     let arena = stage.arena(name, changes).await?;
     arena.populate("site", OBJECTS).await?;
     let a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
@@ -41,13 +47,13 @@ async fn pair(stage: &mut Stage, name: &str, changes: &Value) -> Result<(Arena, 
     Ok((arena, [a, b]))
 }
 
-async fn finish(stage: &mut Stage, arena: &Arena) -> Result<()> {
-    arena.judge(&mut stage.world).await?;
+async fn finish(stage: &Stage, arena: &Arena) -> Result<()> {
+    arena.judge(&stage.world).await?;
     arena.close().await
 }
 
 async fn silence_makes_unknown_then_dead_in_time_and_the_dead_come_back(
-    stage: &mut Stage,
+    stage: &Stage,
 ) -> Result<()> {
     let (arena, [a, _b]) = pair(stage, "silence", &json!({})).await?;
     a.fall_silent();
@@ -80,7 +86,7 @@ fn within(renewed: jiff::Timestamp, expected: Duration) -> Result<()> {
     Ok(())
 }
 
-async fn a_renewal_in_time_moves_nothing(stage: &mut Stage) -> Result<()> {
+async fn a_renewal_in_time_moves_nothing(stage: &Stage) -> Result<()> {
     let (arena, [a, _b]) = pair(stage, "late", &json!({})).await?;
     let before = arena.standings().await?;
     a.fall_silent();
@@ -89,11 +95,11 @@ async fn a_renewal_in_time_moves_nothing(stage: &mut Stage) -> Result<()> {
     arena.wait_state("a-0", "ready", SETTLE_WAIT).await?;
     pass(LEASE * 2).await?;
     ensure!(arena.standings().await? == before, "objects moved");
-    ensure!(arena.judge(&mut stage.world).await?.moves() <= OBJECTS, "objects moved and came back");
+    ensure!(arena.judge(&stage.world).await?.moves() <= OBJECTS, "objects moved and came back");
     arena.close().await
 }
 
-async fn who_releases_its_lease_loses_its_objects_at_once(stage: &mut Stage) -> Result<()> {
+async fn who_releases_its_lease_loses_its_objects_at_once(stage: &Stage) -> Result<()> {
     let (arena, [a, _b]) = pair(stage, "released", &json!({})).await?;
     a.fall_silent();
     let began = Instant::now();
@@ -103,9 +109,7 @@ async fn who_releases_its_lease_loses_its_objects_at_once(stage: &mut Stage) -> 
     finish(stage, &arena).await
 }
 
-async fn who_will_be_back_keeps_its_objects_until_its_time_is_over(
-    stage: &mut Stage,
-) -> Result<()> {
+async fn who_will_be_back_keeps_its_objects_until_its_time_is_over(stage: &Stage) -> Result<()> {
     let (arena, [a, _b]) = pair(stage, "hold", &json!({})).await?;
     let before = arena.standings().await?;
     a.fall_silent();
@@ -123,7 +127,7 @@ async fn who_will_be_back_keeps_its_objects_until_its_time_is_over(
     finish(stage, &arena).await
 }
 
-async fn a_deleted_lease_is_made_anew_and_its_objects_moved(stage: &mut Stage) -> Result<()> {
+async fn a_deleted_lease_is_made_anew_and_its_objects_moved(stage: &Stage) -> Result<()> {
     let (arena, [a, _b]) = pair(stage, "deleted", &json!({})).await?;
     let began = Instant::now();
     arena.leases().delete("a-0", &DeleteParams::default()).await?;
@@ -135,7 +139,7 @@ async fn a_deleted_lease_is_made_anew_and_its_objects_moved(stage: &mut Stage) -
     finish(stage, &arena).await
 }
 
-async fn an_id_in_two_namespaces_is_the_elders(stage: &mut Stage) -> Result<()> {
+async fn an_id_in_two_namespaces_is_the_elders(stage: &Stage) -> Result<()> {
     let (arena, [_a, _b]) = pair(stage, "elder", &json!({})).await?;
     let before = arena.standings().await?;
     stage.world.namespace("younger").await?;
@@ -157,12 +161,12 @@ async fn an_id_in_two_namespaces_is_the_elders(stage: &mut Stage) -> Result<()> 
         })
     })
     .await?;
-    wait_event(stage, &arena, "younger").await?;
+    stage.wait_event(&arena.name, "younger").await?;
     ensure!(arena.standings().await? == before, "objects moved");
     finish(stage, &arena).await
 }
 
-async fn a_bad_weight_counts_as_the_usual_one_and_none_empties(stage: &mut Stage) -> Result<()> {
+async fn a_bad_weight_counts_as_the_usual_one_and_none_empties(stage: &Stage) -> Result<()> {
     let arena = stage.arena("weights", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     let weight = arena.names.weight_label().context("the dialect has weights")?;
@@ -170,14 +174,14 @@ async fn a_bad_weight_counts_as_the_usual_one_and_none_empties(stage: &mut Stage
     let _a = Puppet::join(&stage.world, &arena, "a-0", &bad).await?;
     let _b = Puppet::join(&stage.world, &arena, "b-0", &json!({})).await?;
     arena.wait_spread(&["a-0", "b-0"]).await?;
-    wait_event(stage, &arena, "virtual-nodes label of a-0").await?;
+    stage.wait_event(&arena.name, "virtual-nodes label of a-0").await?;
     let none = json!({"metadata": {"labels": {weight: "0"}}});
     patch_lease(&arena, "b-0", &none).await?;
     arena.wait_spread(&["a-0"]).await?;
     finish(stage, &arena).await
 }
 
-async fn forgotten_leases_are_removed(stage: &mut Stage) -> Result<()> {
+async fn forgotten_leases_are_removed(stage: &Stage) -> Result<()> {
     let arena = stage.arena("forgotten", &json!({})).await?;
     let lease = json!({
         "metadata": {"name": "z-0", "labels": {arena.names.ring_label(): arena.name}},
@@ -195,6 +199,32 @@ async fn forgotten_leases_are_removed(stage: &mut Stage) -> Result<()> {
     finish(stage, &arena).await
 }
 
+/// Another process renews the Lease that this one asks for.
+async fn an_id_that_another_process_has_is_refused(stage: &Stage) -> Result<()> {
+    let mut arena = stage.arena("in-use", &json!({})).await?;
+    let _a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
+    let mut second = stage.world.instance(&mut arena, "a-0").await?;
+    ensure!(!second.wait_end(SETTLE_WAIT).await?.success(), "it has ended well");
+    let log = second.log()?;
+    ensure!(log.contains("another process with the same id is alive"), "{log}");
+    finish(stage, &arena).await
+}
+
+async fn a_lease_of_another_ring_is_refused(stage: &Stage) -> Result<()> {
+    let mut arena = stage.arena("this-ring", &json!({})).await?;
+    let lease = json!({
+        "metadata": {"name": "a-0", "labels": {arena.names.ring_label(): "another-ring"}},
+        "spec": {"holderIdentity": "a-0", "leaseDurationSeconds": 2},
+    });
+    let lease = serde_json::from_value(lease)?;
+    arena.leases().create(&PostParams::default(), &lease).await?;
+    let mut instance = stage.world.instance(&mut arena, "a-0").await?;
+    ensure!(!instance.wait_end(SETTLE_WAIT).await?.success(), "it has ended well");
+    let log = instance.log()?;
+    ensure!(log.contains("another-ring"), "{log}");
+    finish(stage, &arena).await
+}
+
 /// Waits until an instance may take its Lease again.
 async fn wait_free(arena: &Arena, id: &str) -> Result<()> {
     wait_for(&format!("the Lease of {id} to be free"), SETTLE_WAIT, async || {
@@ -202,24 +232,6 @@ async fn wait_free(arena: &Arena, id: &str) -> Result<()> {
         Ok(match holder.as_deref() {
             None | Some("") => Level::Reached(()),
             Some(holder) => Level::Below(holder.to_owned()),
-        })
-    })
-    .await
-}
-
-/// Waits until an Event about the ring says something with these words.
-async fn wait_event(stage: &Stage, arena: &Arena, words: &str) -> Result<()> {
-    let kubectl = stage.world.server.kubectl();
-    wait_for(&format!("an Event with `{words}`"), SETTLE_WAIT, async || {
-        let events = kubectl.json(&["get", "events.events.k8s.io", "--all-namespaces"]).await?;
-        let items = events["items"].as_array().cloned().unwrap_or_default();
-        let of_ring =
-            items.iter().filter(|event| event["regarding"]["name"] == arena.name.as_str());
-        let notes: Vec<&str> = of_ring.filter_map(|event| event["note"].as_str()).collect();
-        Ok(if notes.iter().any(|note| note.contains(words)) {
-            Level::Reached(())
-        } else {
-            Level::Below(format!("{notes:?}"))
         })
     })
     .await

@@ -14,16 +14,20 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, cases};
 
 cases! {
-    without_instances_objects_wait,
-    a_resource_that_is_not_there_stops_only_itself,
-    a_right_that_is_missing_is_named_and_stops_only_its_resource,
-    of_two_rings_for_one_resource_the_younger_stands_back,
-    objects_without_namespace_and_with_generated_names_are_spread,
-    nobody_but_the_sharder_labels,
-    a_namespace_that_leaves_is_stripped,
-    a_deleted_ring_leaves_no_label_and_no_fence,
-    a_deleted_ring_leaves_its_labels_if_told_so,
-    controllers_of_the_go_project_run_unchanged,
+    beside: [
+        without_instances_objects_wait,
+        a_resource_that_is_not_there_stops_only_itself,
+        of_two_rings_for_one_resource_the_younger_stands_back,
+        objects_without_namespace_and_with_generated_names_are_spread,
+        nobody_but_the_sharder_labels,
+        a_namespace_that_leaves_is_stripped,
+        a_deleted_ring_leaves_no_label_and_no_fence,
+        a_deleted_ring_leaves_its_labels_if_told_so,
+        controllers_of_the_go_project_run_unchanged,
+    ],
+    alone: [
+        a_right_that_is_missing_is_named_and_stops_only_its_resource,
+    ],
 }
 
 const OBJECTS: usize = 12;
@@ -32,12 +36,12 @@ async fn join(stage: &Stage, arena: &Arena, id: &str) -> Result<Puppet> {
     Puppet::join(&stage.world, arena, id, &json!({})).await
 }
 
-async fn finish(stage: &mut Stage, arena: &Arena) -> Result<()> {
-    arena.judge(&mut stage.world).await?;
+async fn finish(stage: &Stage, arena: &Arena) -> Result<()> {
+    arena.judge(&stage.world).await?;
     arena.close().await
 }
 
-async fn without_instances_objects_wait(stage: &mut Stage) -> Result<()> {
+async fn without_instances_objects_wait(stage: &Stage) -> Result<()> {
     let arena = stage.arena("deserted", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     arena.wait_reason("Ready", "NoInstances").await?;
@@ -48,7 +52,7 @@ async fn without_instances_objects_wait(stage: &mut Stage) -> Result<()> {
     finish(stage, &arena).await
 }
 
-async fn a_resource_that_is_not_there_stops_only_itself(stage: &mut Stage) -> Result<()> {
+async fn a_resource_that_is_not_there_stops_only_itself(stage: &Stage) -> Result<()> {
     let resources = json!({"resources": [
         {"resource": "secrets"}, {"group": "example.com", "resource": "widgets"},
     ]});
@@ -87,7 +91,7 @@ async fn a_right_that_is_missing_is_named_and_stops_only_its_resource(
     finish(stage, &arena).await
 }
 
-async fn of_two_rings_for_one_resource_the_younger_stands_back(stage: &mut Stage) -> Result<()> {
+async fn of_two_rings_for_one_resource_the_younger_stands_back(stage: &Stage) -> Result<()> {
     let elder = stage.arena("elder-ring", &json!({})).await?;
     elder.populate("site", OBJECTS).await?;
     let selector = json!({"namespaceSelector": {"matchLabels": {"arena": "elder-ring"}}});
@@ -105,7 +109,7 @@ async fn of_two_rings_for_one_resource_the_younger_stands_back(stage: &mut Stage
 }
 
 async fn objects_without_namespace_and_with_generated_names_are_spread(
-    stage: &mut Stage,
+    stage: &Stage,
 ) -> Result<()> {
     let kubectl = stage.world.server.kubectl();
     kubectl.create(&[cluster_kind()]).await?;
@@ -153,7 +157,7 @@ fn cluster_kind() -> Value {
 }
 
 /// The fence the sharder installs, against users and against an instance that does not own.
-async fn nobody_but_the_sharder_labels(stage: &mut Stage) -> Result<()> {
+async fn nobody_but_the_sharder_labels(stage: &Stage) -> Result<()> {
     let arena = stage.arena("relabel", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     let _a = join(stage, &arena, "a-0").await?;
@@ -183,7 +187,7 @@ async fn nobody_but_the_sharder_labels(stage: &mut Stage) -> Result<()> {
     finish(stage, &arena).await
 }
 
-async fn a_namespace_that_leaves_is_stripped(stage: &mut Stage) -> Result<()> {
+async fn a_namespace_that_leaves_is_stripped(stage: &Stage) -> Result<()> {
     let arena = stage.arena("leaving", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     let _a = join(stage, &arena, "a-0").await?;
@@ -195,7 +199,7 @@ async fn a_namespace_that_leaves_is_stripped(stage: &mut Stage) -> Result<()> {
     finish(stage, &arena).await
 }
 
-async fn a_deleted_ring_leaves_no_label_and_no_fence(stage: &mut Stage) -> Result<()> {
+async fn a_deleted_ring_leaves_no_label_and_no_fence(stage: &Stage) -> Result<()> {
     let arena = stage.arena("stripped", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     let _a = join(stage, &arena, "a-0").await?;
@@ -210,7 +214,7 @@ async fn a_deleted_ring_leaves_no_label_and_no_fence(stage: &mut Stage) -> Resul
     Ok(())
 }
 
-async fn a_deleted_ring_leaves_its_labels_if_told_so(stage: &mut Stage) -> Result<()> {
+async fn a_deleted_ring_leaves_its_labels_if_told_so(stage: &Stage) -> Result<()> {
     let arena = stage.arena("kept", &json!({"deletionPolicy": "KeepLabels"})).await?;
     arena.populate("site", OBJECTS).await?;
     let _a = join(stage, &arena, "a-0").await?;
@@ -221,7 +225,7 @@ async fn a_deleted_ring_leaves_its_labels_if_told_so(stage: &mut Stage) -> Resul
 }
 
 /// Leases and labels as that project's controllers write them, without annotations.
-async fn controllers_of_the_go_project_run_unchanged(stage: &mut Stage) -> Result<()> {
+async fn controllers_of_the_go_project_run_unchanged(stage: &Stage) -> Result<()> {
     let preset = json!({
         "names": {"preset": "Timebertt"}, "partitioning": {"algorithm": "Ring"},
     });

@@ -1,12 +1,15 @@
 //! What the cases share: one cluster per lane, and the sharders that run on it.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use e2e::replica::Replica;
 use e2e::scene::Scene;
+use e2e::sharding::arena::SETTLE_WAIT;
 use e2e::sharding::{Arena, World};
 use e2e::store::Lane;
+use e2e::wait::{Level, wait_for};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -15,17 +18,32 @@ use tokio::runtime::Runtime;
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) play: for<'s> fn(&'s mut Stage) -> LocalBoxFuture<'s, Result<()>>,
+    pub(crate) play: Play,
+}
+
+/// How a case gets on with others.
+#[derive(Clone, Copy)]
+pub(crate) enum Play {
+    /// Its rings and processes are its own: others may be played at the same time.
+    Beside(for<'s> fn(&'s Stage) -> LocalBoxFuture<'s, Result<()>>),
+    /// It disturbs what all share, or is held to times that a busy machine would not keep.
+    Alone(for<'s> fn(&'s mut Stage) -> LocalBoxFuture<'s, Result<()>>),
 }
 
 /// Lists functions as cases under their own names.
 macro_rules! cases {
-    ($($case:ident),+ $(,)?) => {
+    (beside: [$($beside:ident),* $(,)?], alone: [$($alone:ident),* $(,)?] $(,)?) => {
         pub(crate) fn cases() -> Vec<$crate::stage::Case> {
-            vec![$($crate::stage::Case {
-                name: stringify!($case),
-                play: |stage| Box::pin($case(stage)),
-            }),+]
+            vec![
+                $($crate::stage::Case {
+                    name: stringify!($beside),
+                    play: $crate::stage::Play::Beside(|stage| Box::pin($beside(stage))),
+                },)*
+                $($crate::stage::Case {
+                    name: stringify!($alone),
+                    play: $crate::stage::Play::Alone(|stage| Box::pin($alone(stage))),
+                },)*
+            ]
         }
     };
 }
@@ -33,45 +51,69 @@ pub(crate) use cases;
 
 /// The stage of the lane that is being played, if any.
 pub(crate) struct Theatre {
-    stage: Option<(Lane, Stage)>,
     runtime: Runtime,
+    stage: RwLock<Option<Stage>>,
 }
 
-/// A cluster, and the sharders of the current case. The first that was started leads, until
-/// somebody ends it.
+/// A cluster, and the sharders that run on it: one between cases. The first that was started leads,
+/// until somebody ends it.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) sharders: Vec<Replica>,
+    lane: Lane,
+    /// A case has failed here, so that anything may be left.
+    is_spoilt: AtomicBool,
 }
 
 // === impl Theatre ===
 
 impl Theatre {
     pub(crate) fn new(runtime: Runtime) -> Self {
-        Self { stage: None, runtime }
+        Self { stage: RwLock::new(None), runtime }
     }
 
     /// Plays a case; `Some` says why it could not be played. After a failure the next case gets a
-    /// new cluster, since this one may be in any state.
-    pub(crate) fn play(&mut self, lane: Lane, case: Case) -> Result<Option<String>> {
-        let mut stage = match self.stage.take() {
-            Some((of, stage)) if of == lane => stage,
-            other => {
-                // Two API servers at once would be slow on a small machine.
-                drop(other);
-                match Scene::open("sharding", &World::needs(lane))? {
-                    Ok(scene) => self.runtime.block_on(Stage::set(Arc::new(scene), lane))?,
-                    Err(reason) => return Ok(Some(reason)),
+    /// new cluster.
+    pub(crate) fn play(&self, lane: Lane, case: Case) -> Result<Option<String>> {
+        loop {
+            match case.play {
+                Play::Alone(_) => {
+                    let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(reason) = self.prepare(&mut stage, lane)? {
+                        return Ok(Some(reason));
+                    }
+                    let stage = stage.as_mut().context("it was prepared")?;
+                    return self.runtime.block_on(stage.perform(case)).map(|()| None);
+                }
+                Play::Beside(play) => {
+                    let shared = self.stage.read().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(stage) = shared.as_ref().filter(|stage| stage.is_good(lane)) {
+                        return self.runtime.block_on(stage.attend(play)).map(|()| None);
+                    }
+                    drop(shared);
+                    let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(reason) = self.prepare(&mut stage, lane)? {
+                        return Ok(Some(reason));
+                    }
                 }
             }
-        };
-        let outcome = self.runtime.block_on(stage.perform(case));
-        if outcome.is_err() {
-            stage.world.scene.on_failure();
-        } else {
-            self.stage = Some((lane, stage));
         }
-        outcome.map(|()| None)
+    }
+
+    /// Sees to it that there is a good stage of the lane; `Some` says why there is none.
+    fn prepare(&self, stage: &mut Option<Stage>, lane: Lane) -> Result<Option<String>> {
+        if stage.as_ref().is_some_and(|stage| stage.is_good(lane)) {
+            return Ok(None);
+        }
+        // Two API servers at once would be slow on a small machine.
+        drop(stage.take());
+        match Scene::open("sharding", &World::needs(lane))? {
+            Ok(scene) => {
+                *stage = Some(self.runtime.block_on(Stage::set(Arc::new(scene), lane))?);
+                Ok(None)
+            }
+            Err(reason) => Ok(Some(reason)),
+        }
     }
 }
 
@@ -79,12 +121,49 @@ impl Theatre {
 
 impl Stage {
     async fn set(scene: Arc<Scene>, lane: Lane) -> Result<Self> {
-        Ok(Self { world: World::start(scene, lane).await?, sharders: Vec::new() })
+        let world = World::start(scene, lane).await?;
+        let is_spoilt = AtomicBool::new(false);
+        let mut stage = Self { world, sharders: Vec::new(), lane, is_spoilt };
+        stage.run(1).await?;
+        Ok(stage)
+    }
+
+    fn is_good(&self, lane: Lane) -> bool {
+        self.lane == lane && !self.is_spoilt.load(Ordering::Relaxed)
     }
 
     async fn perform(&mut self, case: Case) -> Result<()> {
-        (case.play)(self).await?;
-        self.sharders.iter_mut().try_for_each(Replica::ensure_alive)
+        let Play::Alone(play) = case.play else { bail!("{} is not to be alone", case.name) };
+        let outcome = match play(self).await {
+            Ok(()) => self.tidy().await,
+            failed => failed,
+        };
+        self.note(outcome)
+    }
+
+    /// As the next case expects it.
+    async fn tidy(&mut self) -> Result<()> {
+        self.sharders.iter_mut().try_for_each(Replica::ensure_alive)?;
+        self.run(1).await
+    }
+
+    async fn attend(
+        &self,
+        play: for<'s> fn(&'s Self) -> LocalBoxFuture<'s, Result<()>>,
+    ) -> Result<()> {
+        let outcome = match play(self).await {
+            Ok(()) => self.sharders[0].readiness().await.map(drop),
+            failed => failed,
+        };
+        self.note(outcome)
+    }
+
+    fn note(&self, outcome: Result<()>) -> Result<()> {
+        if outcome.is_err() {
+            self.is_spoilt.store(true, Ordering::Relaxed);
+            self.world.scene.on_failure();
+        }
+        outcome
     }
 
     /// Starts or stops sharders until this many run.
@@ -98,9 +177,25 @@ impl Stage {
         Ok(())
     }
 
-    /// A ring of its own for the case, and a sharder that runs it.
-    pub(crate) async fn arena(&mut self, name: &str, changes: &Value) -> Result<Arena> {
-        self.run(1).await?;
+    /// Waits until an Event about something of this name says something with these words.
+    pub(crate) async fn wait_event(&self, about: &str, words: &str) -> Result<()> {
+        let kubectl = self.world.server.kubectl();
+        wait_for(&format!("an Event with `{words}`"), SETTLE_WAIT, async || {
+            let events = kubectl.json(&["get", "events.events.k8s.io", "--all-namespaces"]).await?;
+            let items = events["items"].as_array().cloned().unwrap_or_default();
+            let about = items.iter().filter(|event| event["regarding"]["name"] == about);
+            let notes: Vec<&str> = about.filter_map(|event| event["note"].as_str()).collect();
+            Ok(if notes.iter().any(|note| note.contains(words)) {
+                Level::Reached(())
+            } else {
+                Level::Below(format!("{notes:?}"))
+            })
+        })
+        .await
+    }
+
+    /// A ring of its own for the case.
+    pub(crate) async fn arena(&self, name: &str, changes: &Value) -> Result<Arena> {
         Arena::open(&self.world, name, changes).await
     }
 }

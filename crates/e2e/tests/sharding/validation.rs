@@ -8,15 +8,18 @@ use sharding::core::spec::{self, Spec};
 use crate::stage::{Stage, cases};
 
 cases! {
-    bad_rings_are_refused_in_words_that_help,
-    what_cannot_change_is_refused,
-    defaults_are_those_of_the_core,
+    beside: [
+        bad_rings_are_refused_in_words_that_help,
+        what_cannot_change_is_refused,
+        defaults_are_those_of_the_core,
+    ],
+    alone: [],
 }
 
 /// Pointer, value put there, and what the refusal says.
 type Mistake = (&'static str, Value, &'static str);
 
-async fn bad_rings_are_refused_in_words_that_help(stage: &mut Stage) -> Result<()> {
+async fn bad_rings_are_refused_in_words_that_help(stage: &Stage) -> Result<()> {
     for (pointer, value, words) in mistakes() {
         let mut ring = good("mistaken");
         set(&mut ring, pointer, value.clone());
@@ -49,7 +52,7 @@ fn mistakes() -> Vec<Mistake> {
     ]
 }
 
-async fn what_cannot_change_is_refused(stage: &mut Stage) -> Result<()> {
+async fn what_cannot_change_is_refused(stage: &Stage) -> Result<()> {
     let kubectl = stage.world.server.kubectl();
     kubectl.create(&[good("settled")]).await?;
     let changes = [
@@ -70,7 +73,7 @@ async fn what_cannot_change_is_refused(stage: &mut Stage) -> Result<()> {
     Ok(())
 }
 
-async fn defaults_are_those_of_the_core(stage: &mut Stage) -> Result<()> {
+async fn defaults_are_those_of_the_core(stage: &Stage) -> Result<()> {
     let kubectl = stage.world.server.kubectl();
     let sent = good("plain");
     kubectl.create(std::slice::from_ref(&sent)).await?;

@@ -55,6 +55,12 @@ impl Teller {
             News::TooManyInstances(count) => {
                 ("TooManyInstances", "Balance", format!("{count} instances share too few slots"))
             }
+            News::Strayed { object, carries } => {
+                let note =
+                    format!("somebody labelled it for {carries}; it is given back to its instance");
+                let regarding = reference(object, api_version(&object.kind));
+                return self.publish(regarding, "Relabelled", "Drain", note);
+            }
             News::Forced { object, from } => {
                 let note = format!("{from} did not give it up in time; it was taken");
                 let regarding = reference(object, api_version(&object.kind));

@@ -1,22 +1,27 @@
-//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, the labels service on a
-//! cluster, and the task runner on this machine.
+//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, the labels service and
+//! sharding on a cluster, and the task runner on this machine.
 
 use std::{
     env,
     net::SocketAddr,
     path::{Path, PathBuf},
+    process,
+    time::Duration,
 };
 
 use bench::{
     ceiling::{self, Ceiling},
-    labels,
+    labels, sharding,
     store::{self as table, Launch, Options, Place, Role, Running, Scale, Subject},
     tasks,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{BenchLabelsArgs, BenchStoreArgs, BenchTasksArgs, Output},
+    cli::{
+        BenchInstanceArgs, BenchLabelsArgs, BenchPace, BenchShardingArgs, BenchStoreArgs,
+        BenchTasksArgs, Output,
+    },
     report::{self, Exit, Failure, Outcome},
 };
 
@@ -75,6 +80,45 @@ pub(crate) async fn run_tasks(arguments: BenchTasksArgs) -> Outcome {
         Output::Table => report::data(&report.to_string()),
         Output::Json => report::data(&json(&report)?),
     }
+}
+
+pub(crate) async fn run_sharding(arguments: BenchShardingArgs) -> Outcome {
+    let program = own_program()?;
+    let scratch = || env::temp_dir().join(format!("windlass-bench-sharding-{}", process::id()));
+    let scratch = arguments.scratch.unwrap_or_else(scratch);
+    let options = if arguments.quick {
+        sharding::Options::quick(arguments.kubeconfig, program, scratch)
+    } else {
+        sharding::Options::full(arguments.kubeconfig, program, scratch)
+    };
+    let report = sharding::run(&options, &mut report::words).await;
+    let report = report.map_err(|error| {
+        let prepare = "windlass sharder manifests --replicas 0 | kubectl apply -f -";
+        Failure::new(Exit::No, error).with_hint(format!("`{prepare}` prepares the cluster"))
+    })?;
+    match arguments.output {
+        Output::Table => report::data(&report.to_string()),
+        Output::Json => report::data(&json(&report)?),
+    }
+}
+
+/// Works as an instance; how `bench sharding` starts them.
+pub(crate) async fn run_instance(arguments: BenchInstanceArgs) -> Outcome {
+    let options = sharding::InstanceOptions {
+        kubeconfig: arguments.kubeconfig,
+        namespace: arguments.namespace,
+        ring: arguments.ring,
+        id: arguments.id,
+        lease: Duration::from_secs(arguments.lease_seconds),
+        hold: arguments.hold.map(Duration::from_secs),
+        listen: arguments.listen,
+        pace: match arguments.pace {
+            BenchPace::Busy => sharding::Pace::Busy,
+            BenchPace::OnChange => sharding::Pace::OnChange,
+            BenchPace::Idle => sharding::Pace::Idle,
+        },
+    };
+    sharding::run_instance(options).await.map_err(failed)
 }
 
 /// Serves a ceiling; how `bench store --ceilings` starts them.

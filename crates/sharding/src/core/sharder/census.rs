@@ -109,6 +109,11 @@ impl Sharder {
         }
     }
 
+    /// Whether this leader has seen everything at least once.
+    pub(super) fn has_counted(&self) -> bool {
+        self.census.counted.is_some()
+    }
+
     /// The fullest instance compared with the mean, as last counted.
     #[must_use]
     pub fn imbalance(&self) -> Option<f64> {

@@ -90,7 +90,9 @@ impl Sharder {
         match slots {
             Some((epoch, slots)) => {
                 self.membership.epoch = epoch;
-                self.membership.table = Some(Table::Slots(slots));
+                let read = Table::Slots(slots);
+                let before = self.membership.table.replace(read.clone());
+                self.passes.excuse(before.map(|before| before.donors(&read)).unwrap_or_default());
             }
             None => {
                 self.membership.is_lost = true;
@@ -106,6 +108,7 @@ impl Sharder {
         let states: ById<(State, u32)> = states.collect();
         if states != self.membership.states {
             self.tell_changes(&states);
+            self.passes.excuse(returned(&self.membership.states, &states));
             self.membership.states = states;
             self.works.stir(now.mono);
             self.passes.want_resync();
@@ -230,6 +233,14 @@ impl Sharder {
             }
         }
     }
+}
+
+/// Those who keep their objects now and did not before.
+fn returned(before: &ById<(State, u32)>, now: &ById<(State, u32)>) -> Vec<InstanceId> {
+    let was_there =
+        |id: &InstanceId| before.get(id).is_some_and(|(state, _)| state.keeps_objects());
+    let live = now.iter().filter(|(_, (state, _))| state.keeps_objects());
+    live.map(|(id, _)| id).filter(|id| !was_there(id)).cloned().collect()
 }
 
 /// Whoever keeps its objects has a share, by its weight.

@@ -166,6 +166,11 @@ pub enum News {
         object: ObjectName,
         owner: InstanceId,
     },
+    /// It carries the id of an instance that was never given it: somebody else has labelled it.
+    Strayed {
+        object: ObjectName,
+        carries: InstanceId,
+    },
     Assigned {
         object: ObjectName,
     },

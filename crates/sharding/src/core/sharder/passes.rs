@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::departed::Search;
 use super::message::{Answer, Command, KindSet, Selector, Token};
 use super::{CENSUS_EVERY, RESYNC_EVERY, Sharder};
-use crate::core::handover::{Owner, Verdict, Wait};
+use crate::core::handover::{Owner, Step, Verdict, Wait};
 use crate::core::key::Role;
 use crate::core::names::InstanceId;
 use crate::core::object::Object;
@@ -25,6 +25,11 @@ pub(super) struct Passes {
     /// Instances that may have objects which belong to others.
     donors: BTreeSet<InstanceId>,
     ready_donors: BTreeSet<InstanceId>,
+    /// Instances that came, or came back, since the last count began: what they have may be what they
+    /// had before.
+    returned: BTreeSet<InstanceId>,
+    /// The same, of the count that is under way or was the last.
+    excused: BTreeSet<InstanceId>,
     wants_census: bool,
     /// Whether the census comes before everything else.
     is_census_urgent: bool,
@@ -89,6 +94,21 @@ impl Passes {
     pub(super) fn add_donors(&mut self, donors: impl IntoIterator<Item = InstanceId>) {
         let donors: Vec<InstanceId> = donors.into_iter().collect();
         self.donors.extend(donors);
+    }
+
+    /// Whether what it has may belong to others by right.
+    fn is_donor(&self, id: &InstanceId) -> bool {
+        let is_under_way = match self.current.as_ref().map(|pass| &pass.purpose) {
+            Some(Purpose::Donor(donor)) => donor == id,
+            _ => false,
+        };
+        let those = [&self.donors, &self.ready_donors, &self.returned, &self.excused];
+        is_under_way || those.iter().any(|ids| ids.contains(id))
+    }
+
+    /// What these have may belong to others until everything was counted once more.
+    pub(super) fn excuse(&mut self, ids: impl IntoIterator<Item = InstanceId>) {
+        self.returned.extend(ids);
     }
 
     /// Members have changed: whoever still has what belongs to others is gone through again.
@@ -163,6 +183,7 @@ impl Sharder {
         };
         if purpose == Purpose::Census {
             self.census.begin();
+            self.passes.excused = std::mem::take(&mut self.passes.returned);
         }
         let page = Page::Next { is_first: true };
         self.passes.current = Some(Pass { purpose, kinds, page, found: 0 });
@@ -290,10 +311,25 @@ impl Sharder {
             Role::Foreign => {}
             Role::Main { key } => {
                 let verdict = self.verdict(&object, key, None, now);
+                let is_stray = is_census && self.is_stray(&object, &verdict);
+                let name = object.name.clone();
                 self.take_up_main(object, role, &verdict, now);
+                if is_stray {
+                    self.works.suspect(&name);
+                }
             }
             Role::Child { .. } => self.consider_child(object, role, is_gone, now),
         }
+    }
+
+    /// Whether nobody of ours can have labelled it so. Those who have to give something up are gone
+    /// through before everything is counted, so what is found then, with somebody who has not, was
+    /// moved by another. After a change of leaders nothing is known of that.
+    fn is_stray(&self, object: &Object, verdict: &Verdict) -> bool {
+        let is_asked_back = *verdict == Verdict::Write(Step::Drain);
+        let is_explained = self.works.has(&object.name)
+            || object.shard.as_ref().is_none_or(|id| self.passes.is_donor(id));
+        self.has_counted() && is_asked_back && !is_explained
     }
 
     fn take_up_main(&mut self, object: Object, role: Role, verdict: &Verdict, now: Now) {

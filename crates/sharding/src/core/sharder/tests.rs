@@ -75,6 +75,7 @@ struct Stage {
     open: Vec<Command>,
     /// What lists show.
     objects: Vec<Object>,
+    told: Vec<News>,
 }
 
 impl Stage {
@@ -85,6 +86,7 @@ impl Stage {
             now: Duration::ZERO,
             open: Vec::new(),
             objects,
+            told: Vec::new(),
         };
         let leases = ids.iter().map(|id| lease(id, 1)).collect();
         stage.tell(Event::LeasesListed(leases));
@@ -114,6 +116,9 @@ impl Stage {
     fn answer_all(&mut self) {
         while let Some(index) = self.open.iter().position(is_routine) {
             let command = self.open.remove(index);
+            if let Command::Tell(news) = &command {
+                self.told.push(news.clone());
+            }
             if let Some(event) = self.routine(command) {
                 self.tell(event);
             }
@@ -178,6 +183,16 @@ impl Stage {
     fn answer(&mut self, token: Token, answer: Answer) {
         self.tell(Event::Answered { token, answer });
         self.answer_all();
+    }
+
+    #[track_caller]
+    fn read_request(&mut self) -> Token {
+        let index =
+            self.open.iter().position(|command| matches!(command, Command::ReadObject { .. }));
+        match self.open.remove(index.expect("a read of an object")) {
+            Command::ReadObject { token, .. } => token,
+            _ => unreachable!(),
+        }
     }
 
     #[track_caller]
@@ -364,6 +379,40 @@ fn a_weight_that_cannot_be_read_is_told_once() {
     let leading = Event::Leading { until: Moment(secs(100)) };
     assert_eq!(told(&sharder.on(at(MS), leading)), 1);
     assert_eq!(told(&sharder.on(at(MS * 2), Event::Tick)), 0);
+}
+
+/// Whoever has what it was never given: nobody of ours has labelled that.
+#[test]
+fn a_label_that_somebody_else_has_written_is_mended_and_told() {
+    let mut stage = Stage::settled(&["a", "b"], vec![object("x", 1, None)]);
+    let (token, given) = stage.label_request();
+    let LabelChange::Shard(owner) = given else { panic!("{given:?}") };
+    let thief = if owner.as_str() == "a" { "b" } else { "a" };
+    stage.objects = vec![object("x", 2, Some(owner.as_str()))];
+    stage.answer(token, Answer::Object(Box::new(object("x", 2, Some(owner.as_str())))));
+    stage.objects = vec![object("x", 3, Some(thief))];
+    stage.tell(Event::Namespaces(["shop".to_owned()].into()));
+    stage.answer_all();
+    let strayed = |stage: &Stage| {
+        let told = stage.told.iter().filter(|news| matches!(news, News::Strayed { .. }));
+        told.count()
+    };
+    assert_eq!(strayed(&stage), 0, "a list may be behind");
+    let token = stage.read_request();
+    stage.answer(token, Answer::Object(Box::new(object("x", 3, Some(thief)))));
+    assert_eq!(strayed(&stage), 1);
+    assert!(matches!(stage.labels()[..], [(_, LabelChange::Drain(_))]), "{:?}", stage.labels());
+}
+
+/// What a member has to give up is no theft, however late a list shows it.
+#[test]
+fn what_is_on_its_way_is_no_stray() {
+    let mut stage = Stage::settled(&["a"], vec![object("x", 1, Some("a"))]);
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 1))));
+    stage.answer_all();
+    stage.tell(Event::Namespaces(["shop".to_owned()].into()));
+    stage.answer_all();
+    assert!(!stage.told.iter().any(|news| matches!(news, News::Strayed { .. })));
 }
 
 #[test]

@@ -77,6 +77,8 @@ pub(super) struct Work {
     /// The drain epoch by which its owner must have seen the drain label.
     pub(super) epoch: Option<u64>,
     is_told_overdue: bool,
+    /// Nobody of ours seems to have labelled it so; to be told once the server has confirmed it.
+    is_suspect: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +124,17 @@ impl Works {
     /// None while no more requests may be sent: an answer comes first.
     pub(super) fn next_due(&self, writes_max: usize) -> Option<Moment> {
         if self.flights.len() < writes_max { self.agenda.next() } else { None }
+    }
+
+    pub(super) fn has(&self, name: &ObjectName) -> bool {
+        self.all.contains_key(name)
+    }
+
+    /// A list may be behind what was written: the object is read before anybody is accused.
+    pub(super) fn suspect(&mut self, name: &ObjectName) {
+        if let Some(work) = self.all.get_mut(name) {
+            (work.is_suspect, work.must_read) = (true, true);
+        }
     }
 
     pub(super) fn get_mut(&mut self, name: &ObjectName) -> Option<&mut Work> {
@@ -236,6 +249,7 @@ impl Works {
             family,
             epoch: None,
             is_told_overdue: false,
+            is_suspect: false,
         };
         self.all.insert(name.clone(), work);
         self.agenda.set(&name, now);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sharding::core::lease::Lease;
 use sharding::core::names::{Dialect, Names};
 use sharding::core::object::{Drain, LabelChange, Object, ObjectName};
-use sharding::core::sharder::{Answer, Command, Event, Options, Sharder};
+use sharding::core::sharder::{Answer, Command, Event, News as Told, Options, Sharder};
 use sharding::core::spec::{Handover, Partitioning};
 use sharding::core::time::Now;
 
@@ -117,6 +117,10 @@ impl World {
     fn carry_out_sharder(&mut self, number: usize, command: Command) {
         let party = Party::Sharder(number);
         match (&command, self.plot.fault) {
+            // Where leaders overlap, what one has labelled may look to the other as anybody's.
+            (Command::Tell(Told::Strayed { object, carries }), None) if !self.plot.is_rough => {
+                panic!("{object} is told to be labelled for {carries} by somebody, and nobody does")
+            }
             (Command::Tell(_), _) => return,
             (Command::WriteLease { token, lease, .. }, Some(Fault::DeadMoveWithoutHold))
                 if is_acquired(lease) =>

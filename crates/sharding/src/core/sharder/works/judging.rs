@@ -164,6 +164,7 @@ impl Sharder {
     }
 
     fn step(&mut self, name: &ObjectName, step: Step, now: Now) {
+        self.tell_stray(name, &step);
         match &step {
             Step::Drain if self.works.moving.contains(name) => {}
             Step::Drain if self.works.moving.len() >= self.options.handover.concurrent_moves => {
@@ -181,6 +182,15 @@ impl Sharder {
             _ => {}
         }
         self.write(name, step, now);
+    }
+
+    /// The server has confirmed that it carries an id it was not given.
+    fn tell_stray(&mut self, name: &ObjectName, step: &Step) {
+        let Some(work) = self.works.all.get_mut(name) else { return };
+        let is_confirmed = std::mem::take(&mut work.is_suspect) && *step == Step::Drain;
+        if let Some(carries) = work.object.shard.clone().filter(|_| is_confirmed) {
+            self.out.push(Command::Tell(News::Strayed { object: name.clone(), carries }));
+        }
     }
 
     fn write(&mut self, name: &ObjectName, mut step: Step, now: Now) {
