@@ -13,16 +13,18 @@ pub(super) enum Action {
     Fuzz,
     /// Arguments of cargo.
     Cargo(&'static [&'static str]),
-    /// Targets of the crate `e2e`, with the program as users have it.
-    EndToEnd(&'static [&'static str]),
+    /// A target of the crate `e2e`, which no other crate has, with the program as users have it.
+    EndToEnd(&'static str),
 }
 
 /// Every failure is told, not only those of the first crate that has one.
 const WORKSPACE: &[&str] = &["test", "--workspace", "--locked", "--no-fail-fast"];
 /// The tests would build it themselves; built before, none waits for the compiler.
 const PROGRAM: &[&str] = &["build", "--release", "--locked", "--package", "windlass"];
+/// Of the whole workspace and not optimised as the program is, so that all but the target itself was
+/// built for [`WORKSPACE`].
 const END_TO_END: &[&str] =
-    &["test", "--release", "--locked", "--package", "e2e", "--features", "peers"];
+    &["test", "--workspace", "--locked", "--features", "e2e/peers", "--test"];
 
 /// In the order they run: what fails fast comes first.
 pub(super) const SUITES: &[Suite] = &[
@@ -54,32 +56,32 @@ pub(super) const SUITES: &[Suite] = &[
             "etcd-client-0.21.1",
             "python-etcd3-0.12.0",
         ],
-        action: Action::EndToEnd(&["--lib", "--test", "it"]),
+        action: Action::EndToEnd("store"),
     },
     Suite {
         name: "labels",
         claim: "the labels service on a real API server, over etcd and over windlass",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
-        action: Action::EndToEnd(&["--test", "labels"]),
+        action: Action::EndToEnd("labels"),
     },
     Suite {
         name: "sharding",
         claim: "no object is worked on by two, whatever happens, over etcd and over windlass",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
-        action: Action::EndToEnd(&["--test", "sharding"]),
+        action: Action::EndToEnd("sharding"),
     },
     Suite {
         name: "fit",
         claim: "pods fit where a real scheduler puts them, and nowhere if it finds no place",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kube-control-plane-1.36.4"],
-        action: Action::EndToEnd(&["--test", "fit"]),
+        action: Action::EndToEnd("fit"),
     },
     Suite {
         // Each of its cases says that it needs root; under continuous integration that is a failure.
         name: "tasks",
         claim: "real containers, and nodes in networks of their own that die, stall and part",
         needs: &["etcd-3.7.1"],
-        action: Action::EndToEnd(&["--test", "tasks"]),
+        action: Action::EndToEnd("tasks"),
     },
 ];
 
@@ -91,7 +93,7 @@ impl Action {
         match self {
             Self::Verify | Self::Fuzz => Vec::new(),
             Self::Cargo(arguments) => vec![arguments.to_vec()],
-            Self::EndToEnd(targets) => vec![PROGRAM.to_vec(), [END_TO_END, targets].concat()],
+            Self::EndToEnd(target) => vec![PROGRAM.to_vec(), [END_TO_END, &[target]].concat()],
         }
     }
 }

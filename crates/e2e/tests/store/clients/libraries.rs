@@ -35,7 +35,8 @@ fn python_etcd3_is_told_the_same() {
     let needs = [Asset::PythonEtcd3, Lane::Etcd.asset(), Lane::Windlass.asset()];
     suite("python_etcd3_is_told_the_same", &needs, async |scene| {
         check(scene, async |store| {
-            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clients/python.py");
+            let script =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/store/clients/python.py");
             let mut python = Command::new(scene.program(Asset::PythonEtcd3)?);
             run(python.arg(script).args(["127.0.0.1", &store.port().to_string()])).await
         })
