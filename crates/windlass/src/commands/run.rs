@@ -50,8 +50,7 @@ async fn attend(arguments: RunArgs, line: &[OsString]) -> Outcome {
     // Before the submit: a Ctrl-C from here on is for the task.
     let signals = Signals::listen()?;
     let command = command(arguments.command, line);
-    let options =
-        attend::Options { wants_output: !arguments.wait, grace: arguments.spec.grace };
+    let options = attend::Options { wants_output: !arguments.wait, grace: arguments.spec.grace };
     let submitted = client.submit(spec::of(arguments.spec, command)?).await;
     let id = submitted.map_err(connect::failure)?.id;
     let id: TaskId = id.parse().or(Err(incomplete("the id of the task")))?;

@@ -103,10 +103,7 @@ impl Attendant {
 
     /// A canceled task may still be on its way out; nobody should find its processes when we are gone.
     /// Its node may be lost, and with it the word that it stopped.
-    async fn until_stopped(
-        &mut self,
-        ended: wire::TaskView,
-    ) -> Result<wire::TaskView, Failure> {
+    async fn until_stopped(&mut self, ended: wire::TaskView) -> Result<wire::TaskView, Failure> {
         let until = Instant::now() + self.stopping_patience;
         let mut view = ended;
         while Described::of(view.clone())?.state.is_stopping() && Instant::now() < until {
