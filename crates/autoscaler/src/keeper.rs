@@ -70,9 +70,10 @@ impl Keeper {
                 }
             }
         };
-        let plans = state.and_then(|state| Memory::restore(state.plans.as_bytes()).ok());
-        let is_restored = origin == Origin::Restored;
-        let memory = plans.filter(|_| is_restored).unwrap_or_else(|| Memory::lost(now));
+        let memory = match (&state, &origin) {
+            (Some(state), Origin::Restored) => remembered(state, now),
+            _ => Memory::lost(now),
+        };
         Ok(Opened { keeper, registry, memory, origin })
     }
 
@@ -106,6 +107,15 @@ impl Keeper {
         self.written = Some((print(registry, memory), now));
         Ok(())
     }
+}
+
+/// What cannot be read is lost, which only makes us later.
+fn remembered(state: &State, now: Timestamp) -> Memory {
+    Memory::restore(state.plans.as_bytes()).unwrap_or_else(|error| {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(error, "every cooldown is taken for begun");
+        Memory::lost(now)
+    })
 }
 
 fn print(registry: &Registry, memory: &Memory) -> Print {
