@@ -38,16 +38,8 @@ fn the_first_reason_that_holds_is_told() {
             "",
             "ScaleDownDisabledAnnotation",
         ),
-        (
-            "",
-            ", {name: p, node: n, cpu: 2, app: p}",
-            "NotUnderutilized: 50.0% of 50.0%",
-        ),
-        (
-            "",
-            ", {name: p, node: n, memory: 6Gi, app: p}",
-            "NotUnderutilized: 75.0% of 50.0%",
-        ),
+        ("", ", {name: p, node: n, cpu: 2, app: p}", "NotUnderutilized: 50.0% of 50.0%"),
+        ("", ", {name: p, node: n, memory: 6Gi, app: p}", "NotUnderutilized: 75.0% of 50.0%"),
         (
             "",
             ", {name: p, node: n, cpu: 1500m, app: p}",
@@ -164,8 +156,16 @@ fn cooldowns_are_kept() {
     // The pod would fit on the idle node: it is in use, then, and nothing grows.
     scene.run();
     scene.words.pods.pop();
-    scene.words.pods.push(serde_saphyr::from_str("{name: p, cpu: 4, app: p, spec: {containers: [], nodeSelector: {disk: fast}}}").unwrap());
-    scene.words.groups.push(serde_saphyr::from_str("{id: b, new: {}, labels: {disk: fast}}").unwrap());
+    scene.words.pods.push(
+        serde_saphyr::from_str(
+            "{name: p, cpu: 4, app: p, spec: {containers: [], nodeSelector: {disk: fast}}}",
+        )
+        .unwrap(),
+    );
+    scene
+        .words
+        .groups
+        .push(serde_saphyr::from_str("{id: b, new: {}, labels: {disk: fast}}").unwrap());
     let account = scene.run();
     assert!(account.scale_up.is_some());
     let until = scene.now + Duration::from_mins(10);
@@ -176,7 +176,10 @@ fn cooldowns_are_kept() {
 fn minima_are_kept() {
     let mut group = with_node("", "");
     group.words.groups[0].min = 2;
-    assert_eq!(kept(&group.run_for(Duration::from_mins(10)), "n"), "NodeGroupMinSizeReached: min 2");
+    assert_eq!(
+        kept(&group.run_for(Duration::from_mins(10)), "n"),
+        "NodeGroupMinSizeReached: min 2"
+    );
     let mut total = with_node("", "");
     total.config.limits.resources.insert("cpu".to_owned(), 5..=100);
     let told = kept(&total.run_for(Duration::from_mins(10)), "n");
@@ -242,7 +245,8 @@ fn unready_nodes_go_by_their_own_time_though_in_use() {
 
 #[test]
 fn a_group_whose_decrease_was_refused_is_left_alone_for_a_while() {
-    let mut scene = Scene::new("{groups: [{id: a, target: 5, min: 1}], nodes: [{name: n, group: a}]}");
+    let mut scene =
+        Scene::new("{groups: [{id: a, target: 5, min: 1}], nodes: [{name: n, group: a}]}");
     scene.effect = Effect::Failed("no".to_owned());
     scene.run();
     let end = scene.now + Duration::from_mins(15);

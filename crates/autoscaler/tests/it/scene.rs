@@ -292,8 +292,15 @@ impl Scene {
 
     pub(crate) fn world(&self) -> World {
         let mut world = World {
-            namespaces: ["default", "kube-system"].map(|it| (it.to_owned(), Default::default())).into(),
-            budgets: self.words.budgets.iter().map(|(app, allowed)| budget(app, *allowed)).collect(),
+            namespaces: ["default", "kube-system"]
+                .map(|it| (it.to_owned(), Default::default()))
+                .into(),
+            budgets: self
+                .words
+                .budgets
+                .iter()
+                .map(|(app, allowed)| budget(app, *allowed))
+                .collect(),
             ..World::default()
         };
         for words in &self.words.nodes {

@@ -33,7 +33,10 @@ fn node(chance: &mut Chance, at: usize, groups: usize) -> String {
         2 => ", age: 1, unready: 1".to_owned(),
         3 => ", suspended: true".to_owned(),
         4 => ", taints: [{key: only, effect: NoSchedule}]".to_owned(),
-        5 => format!(", taints: [{{key: ToBeDeletedByClusterAutoscaler, value: '{}', effect: NoSchedule}}]", chance.below(9)),
+        5 => format!(
+            ", taints: [{{key: ToBeDeletedByClusterAutoscaler, value: '{}', effect: NoSchedule}}]",
+            chance.below(9)
+        ),
         _ => String::new(),
     };
     format!("{{name: n{at:02}{group}{more}, labels: {{topology.kubernetes.io/zone: z{}}}}}", at % 3)

@@ -16,9 +16,22 @@ const SEEDS: u64 = 3;
 fn scenario(chance: &mut Chance) -> String {
     let mut faults = Vec::new();
     let kinds = [
-        "quota", "stockout", "create-error", "never-registers", "never-ready", "not-ready",
-        "silent", "vanishes", "node-outlives", "slow-delete", "delete-fails",
-        "timeout-after-effect", "call-fails", "stale-target", "no-template", "empty-provider-id",
+        "quota",
+        "stockout",
+        "create-error",
+        "never-registers",
+        "never-ready",
+        "not-ready",
+        "silent",
+        "vanishes",
+        "node-outlives",
+        "slow-delete",
+        "delete-fails",
+        "timeout-after-effect",
+        "call-fails",
+        "stale-target",
+        "no-template",
+        "empty-provider-id",
     ];
     for _ in 0..6 {
         let kind = *chance.pick(&kinds);
@@ -28,20 +41,16 @@ fn scenario(chance: &mut Chance) -> String {
         let more = match kind {
             "slow-delete" => ", takes: 8m, count: 2",
             "stale-target" => ", by: 40s",
-            "timeout-after-effect" => {
-                *chance.pick(&[
-                    ", method: NodeGroupIncreaseSize, count: 2",
-                    ", method: NodeGroupDeleteNodes, count: 2",
-                ])
-            }
-            "call-fails" => {
-                *chance.pick(&[
-                    ", method: NodeGroupNodes",
-                    ", method: NodeGroupTargetSize",
-                    ", method: NodeGroupIncreaseSize",
-                    ", method: NodeGroupDecreaseTargetSize",
-                ])
-            }
+            "timeout-after-effect" => *chance.pick(&[
+                ", method: NodeGroupIncreaseSize, count: 2",
+                ", method: NodeGroupDeleteNodes, count: 2",
+            ]),
+            "call-fails" => *chance.pick(&[
+                ", method: NodeGroupNodes",
+                ", method: NodeGroupTargetSize",
+                ", method: NodeGroupIncreaseSize",
+                ", method: NodeGroupDecreaseTargetSize",
+            ]),
             "node-outlives" => ", by: 3m, count: 2",
             "stockout" | "no-template" => "",
             _ => ", count: 2",

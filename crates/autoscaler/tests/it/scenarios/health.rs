@@ -85,8 +85,8 @@ fn sc8_3_both_limits_must_be_passed() {
 fn sc9_1_instances_that_never_registered_wait_for_health_unless_told_otherwise() {
     let scenario = "groups: [{id: a, min: 1, max: 20, target: 10}]\nfaults: [{fault: never-registers, group: a, count: 1}, {fault: not-ready, group: a, from: 10m, until: 40m, count: 5}]";
     for (is_told, deletions) in [(false, 0), (true, 1)] {
-        let mut sim = Sim::new(scenario)
-            .with_rules(|it| it.removes_unregistered_when_unhealthy = is_told);
+        let mut sim =
+            Sim::new(scenario).with_rules(|it| it.removes_unregistered_when_unhealthy = is_told);
         sim.deploy("web", 10, "3");
         sim.raise_by_hand("a", 1);
         sim.run_for(mins(20));

@@ -81,8 +81,13 @@ impl Sim {
         }
         let (facts, world) = (self.facts(), self.world());
         let config = self.config.clone();
-        let inputs =
-            Inputs { now: self.now, seed: self.seed, facts: &facts, world: &world, config: &config };
+        let inputs = Inputs {
+            now: self.now,
+            seed: self.seed,
+            facts: &facts,
+            world: &world,
+            config: &config,
+        };
         let mut iteration = Iteration::begin(inputs, &mut self.registry, &self.memory);
         self.tell(&iteration.account().notices.clone());
         loop {
@@ -264,7 +269,10 @@ impl Sim {
             self.note_event(format!("{} {}", event.reason, event.message));
         }
         for failure in &notices.failures {
-            self.note_event(format!("failure {} {} {}", failure.group, failure.code, failure.delta));
+            self.note_event(format!(
+                "failure {} {} {}",
+                failure.group, failure.code, failure.delta
+            ));
         }
     }
 

@@ -49,8 +49,10 @@ impl Kubernetes {
 
     fn seen(&self, now: Timestamp) -> Seen {
         let node = |(name, node): (&NodeName, &Node)| {
-            let seen =
-                SeenNode { ready: Some(ready(node).0), has_not_ready_taint: has_taint(node, NOT_READY) };
+            let seen = SeenNode {
+                ready: Some(ready(node).0),
+                has_not_ready_taint: has_taint(node, NOT_READY),
+            };
             (name.clone(), seen)
         };
         let pod = |(key, pod): (&PodKey, &Pod)| {
