@@ -22,7 +22,7 @@ use super::action::{Call, Effect, Lift, Machine};
 use super::config::Config;
 use super::names::CORDONED;
 use super::scale_down::Order;
-use super::world::{PodKey, World, bound_to, node_annotation};
+use super::world::{PodKey, World, bound_to, node_annotation, sorted};
 
 pub(super) use leftovers::leftovers;
 
@@ -177,7 +177,7 @@ impl Drains {
         let budgets = Budgets::new(&world.budgets);
         let mut pods: BTreeMap<&str, Vec<&Arc<Pod>>> = BTreeMap::new();
         let is_here = |pod: &&Arc<Pod>| bound_to(pod).is_some_and(|node| self.0.contains_key(node));
-        for pod in world.sorted_pods().into_iter().filter(is_here) {
+        for pod in sorted(world.pods.iter().filter(is_here)) {
             pods.entry(bound_to(pod).unwrap_or_default()).or_default().push(pod);
         }
         let (mut commands, mut ends) = (Vec::new(), Vec::new());

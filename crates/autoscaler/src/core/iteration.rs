@@ -258,6 +258,7 @@ impl<'a> Iteration<'a> {
         for (node, error) in &snapshot.unclear {
             self.account.reports.push(format!("node {node} cannot be read: {error}"));
         }
+        snapshot.expect(world, &memory.drains, config);
         memory.samples.extend(samples(world, &snapshot, registry, (now, config)));
         let groups: Vec<_> = registry.groups().cloned().collect();
         memory.samples.retain(|group, _| groups.contains(group));

@@ -13,7 +13,7 @@ use super::names;
 use super::scale_up::PodVerdict;
 use super::snapshot::Snapshot;
 use super::world::{PodKey, World};
-use super::world::{annotation, created, is_expendable, is_unschedulable, nominated};
+use super::world::{annotation, created, is_expendable, is_unschedulable, nominated, sorted};
 
 /// A pod that may bring a node.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) fn sift<'a>(
     config: &Config,
 ) -> Pending<'a> {
     let mut pending = Pending::default();
-    for pod in world.sorted_pods().into_iter().filter(|pod| is_unschedulable(pod)) {
+    for pod in sorted(world.pods.iter().filter(|pod| is_unschedulable(pod))) {
         let key = PodKey::of(pod);
         match judge(pod, &world.volumes, snapshot, (now, config)) {
             Ok(class) => pending.waiting.push(Waiting { key, pod, class }),

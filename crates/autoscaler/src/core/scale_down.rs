@@ -180,11 +180,9 @@ impl<'a> ScaleDown<'a> {
             Err(no_place) => {
                 release(&mut self.budgets, &candidate.movers);
                 let pods: Vec<_> = candidate.movers.iter().map(|mover| mover.pod).collect();
-                Err(no_place.against(|at| {
-                    let pod =
-                        pods.get(at).copied().or(guests.get(at - pods.len()).map(|it| it.pod));
-                    pod.map_or_else(String::new, |pod| PodKey::of(pod).to_string())
-                }))
+                let all: Vec<_> =
+                    pods.into_iter().chain(guests.iter().map(|guest| guest.pod)).collect();
+                Err(no_place.against(|at| PodKey::of(all[at]).to_string()))
             }
         }
     }

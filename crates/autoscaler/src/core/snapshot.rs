@@ -10,7 +10,10 @@ use k8s_openapi::api::core::v1::Pod;
 use registry::{Class, NodeName, Registry};
 
 use super::config::Config;
-use super::world::{World, bound_to, is_expendable};
+use super::drain::Drains;
+use super::template::unbound;
+use super::world::{World, bound_to, is_daemon, is_expendable, is_mirror, is_terminating};
+use super::world::{names_of, sorted};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -61,13 +64,40 @@ impl<'a> Snapshot<'a> {
                 Err(error) => _ = snapshot.unclear.insert(name.clone(), error.to_string()),
             }
         }
-        for pod in world.sorted_pods() {
-            if let Some(node) = bound_to(pod) {
+        for (node, mut pods) in by_node(world) {
+            pods.sort_by(|one, other| names_of(one).cmp(&names_of(other)));
+            for pod in pods {
                 snapshot.seat(pod, node, config);
             }
         }
         snapshot.ready.retain(|name, _| !snapshot.unclear.contains_key(name));
         snapshot
+    }
+
+    /// Pods that we are moving away from a node take the room that they were promised, on the first
+    /// node that has it.
+    pub(super) fn expect(&mut self, world: &'a World, drains: &Drains, config: &Config) {
+        let is_moving = |pod: &&'a Arc<Pod>| {
+            let is_leaving = bound_to(pod).is_some_and(|node| drains.has_pods_to_go(node));
+            let takes_room = !is_expendable(pod, config.expendable_priority_cutoff);
+            is_leaving
+                && takes_room
+                && !is_terminating(pod)
+                && !is_finished(pod)
+                && !is_daemon(pod)
+                && !is_mirror(pod)
+        };
+        for pod in sorted(world.pods.iter().filter(is_moving)) {
+            let Ok(class) = self.cluster.compile(&unbound(pod), &world.volumes) else { continue };
+            let mut places = self.ready.iter();
+            let place = places.find(|(_, host)| self.cluster.fits(class, **host));
+            let Some((name, host)) = place else { continue };
+            self.cluster.place(class, *host);
+            if let Some((name, _)) = world.nodes.get_key_value(name) {
+                let occupant = Occupant { pod, class: Some(class) };
+                self.occupants.entry(name.as_str()).or_default().push(occupant);
+            }
+        }
     }
 
     fn add_host(&mut self, name: &NodeName, id: NodeId, class: Option<Class>) {
@@ -93,6 +123,17 @@ impl<'a> Snapshot<'a> {
         });
         self.occupants.entry(node).or_default().push(Occupant { pod, class });
     }
+}
+
+/// Pods by the node they are on, in the order they were listed.
+fn by_node(world: &World) -> BTreeMap<&str, Vec<&Arc<Pod>>> {
+    let mut by_node: BTreeMap<&str, Vec<&Arc<Pod>>> = BTreeMap::new();
+    for pod in &world.pods {
+        if let Some(node) = bound_to(pod) {
+            by_node.entry(node).or_default().push(pod);
+        }
+    }
+    by_node
 }
 
 /// Registered nodes that will soon be Ready: placeholders stand in for them.

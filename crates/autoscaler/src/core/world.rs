@@ -56,13 +56,6 @@ pub struct PodKey {
 // === impl World ===
 
 impl World {
-    /// Pods by their names, so that the order of listing does not matter.
-    pub(super) fn sorted_pods(&self) -> Vec<&Arc<Pod>> {
-        let mut pods: Vec<&Arc<Pod>> = self.pods.iter().collect();
-        pods.sort_by(|one, other| names_of(one).cmp(&names_of(other)));
-        pods
-    }
-
     /// What the provider says of a group.
     pub(super) fn settings(&self, group: &GroupId) -> GroupSettings {
         self.groups.get(group).cloned().unwrap_or_default()
@@ -85,7 +78,14 @@ impl fmt::Display for PodKey {
     }
 }
 
-fn names_of(pod: &Pod) -> (&str, &str) {
+/// Pods by their names, so that the order of listing does not matter.
+pub(super) fn sorted<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<&'a Arc<Pod>> {
+    let mut pods: Vec<&Arc<Pod>> = pods.collect();
+    pods.sort_by(|one, other| names_of(one).cmp(&names_of(other)));
+    pods
+}
+
+pub(super) fn names_of(pod: &Pod) -> (&str, &str) {
     let metadata = &pod.metadata;
     (
         metadata.namespace.as_deref().unwrap_or_default(),
