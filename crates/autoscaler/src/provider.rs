@@ -1,6 +1,7 @@
 //! The way to whoever provides machines: what can be asked, and what an answer or its absence means.
 //! Decides nothing; what was read becomes [`registry::Facts`].
 
+mod absent;
 pub mod config;
 mod error;
 pub mod grpc;
@@ -15,6 +16,7 @@ use std::num::NonZeroU32;
 use cloud_api::fake_node;
 use registry::{GroupId, Instance, InstanceId, NodeName};
 
+pub use absent::Absent;
 pub use error::{Error, Method};
 pub use options::GroupOptions;
 pub use reader::Reader;

@@ -1,7 +1,7 @@
 //! How long the autoscaler's core takes to place pods: many of few kinds, many of many, pods that fit
 //! nowhere, and pods that keep each other away.
 
-mod objects;
+pub(crate) mod objects;
 
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@
 //! | module | what it owns |
 //! |---|---|
 //! | [`store`] | the rows of the store's table, the load, the servers under it, the report |
+//! | [`autoscaler`] | one iteration of the planners on a large cluster, without a cluster |
 //! | [`ceiling`] | the two servers that answer without being a store |
 //! | [`fit`] | placing pods, without a cluster |
 //! | [`journal`] | what orders and keeps revisions, without the store above it |
@@ -13,6 +14,7 @@
 //!
 //! Nothing here prints or reads arguments: the binary does.
 
+pub mod autoscaler;
 pub mod ceiling;
 pub mod fit;
 mod grpc;

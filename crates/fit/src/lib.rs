@@ -12,7 +12,7 @@
 //! | `check`, `placement`, [`explain`](Refusal) | the filters, and the first that fails in words |
 //! | `packing` | [pods onto nodes](Packing), the estimate of new nodes |
 //! | [`expand`], `similar`, `equivalence` | which group to expand, and how the increase is shared |
-//! | `relocate`, [`drain`], `budget` | whether a node's pods can go elsewhere, and may |
+//! | `usage`, `relocate`, [`drain`], `budget` | whether a node is in use, whether its pods can go elsewhere, and may |
 //!
 //! ```
 //! use fit::{Cluster, Volumes};
@@ -58,6 +58,7 @@ mod similar;
 mod table;
 mod taints;
 mod topology;
+mod usage;
 mod volumes;
 mod words;
 

@@ -14,4 +14,5 @@ mod server;
 mod tests;
 
 pub use self::checks::{Check, Health};
+pub use self::pages::{Answers, Page};
 pub use self::server::{Error, Options, Service};

@@ -56,6 +56,11 @@ impl Registry {
         Self { config, state, view: View::default() }
     }
 
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
     /// Takes in targets that were read since the last observation. Ranges and upcoming nodes change;
     /// what is late, done or somebody else's increase is for the next observation to tell.
     pub fn refresh_targets(&mut self, Targets(targets): &Targets) {

@@ -85,6 +85,14 @@ impl Registry {
         let fits = text.len() <= bytes_max;
         seal(if fits { text } else { encode(&trimmed(&self.state, bytes_max)) })
     }
+
+    /// Tells whether what is remembered has changed, apart from when somebody last looked. What is
+    /// written only on a change goes by it.
+    #[must_use]
+    pub fn fingerprint(&self) -> u32 {
+        let state = State { observed_at: None, ..self.state.clone() };
+        crc32c::crc32c(encode(&state).as_bytes())
+    }
 }
 
 /// Whether one more intent would make a state too large, with all left out that can be.

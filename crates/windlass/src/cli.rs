@@ -65,8 +65,13 @@ pub(crate) enum Command {
         after_help = labels::EXAMPLES
     )]
     Labels(labels::LabelsCommand),
-    /// Make node groups follow the pods; so far, only a cloud to try it on
-    #[command(subcommand, arg_required_else_help = true)]
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        about = "Make node groups follow the pods",
+        long_about = autoscaler::ABOUT,
+        after_help = autoscaler::EXAMPLES
+    )]
     Autoscaler(autoscaler::AutoscalerCommand),
     #[command(
         subcommand,
@@ -257,8 +262,8 @@ pub(crate) struct UpArgs {
     /// $XDG_RUNTIME_DIR/windlass]
     #[arg(long, value_name = "PATH", env = "WINDLASS_SOCKET", hide_env = true)]
     pub(crate) socket: Option<PathBuf>,
-    /// Keep the labels of this cluster's Nodes and spread the objects of its rings, too; its API
-    /// server may start later
+    /// Keep the labels of this cluster's Nodes, spread the objects of its rings, and explain its
+    /// Nodes, too; its API server may start later
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Address of the labels service's health and metrics; port 0 takes a free one
@@ -267,6 +272,9 @@ pub(crate) struct UpArgs {
     /// Address of the sharder's health and metrics; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9181", requires = "kubeconfig")]
     pub(crate) sharder_listen: SocketAddr,
+    /// Address where the autoscaler, which only looks, answers; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8085", requires = "kubeconfig")]
+    pub(crate) autoscaler_listen: SocketAddr,
 }
 
 #[derive(Debug, Args)]

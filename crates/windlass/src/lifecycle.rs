@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::report::{Exit, Failure, Outcome};
 
-pub(crate) use kube_services::{Labels, Sharder};
+pub(crate) use kube_services::{Autoscaler, Labels, Sharder};
 pub(crate) use task_node::{Started as StartedNode, TaskNode};
 
 /// The folder in which etcd itself keeps its data.
@@ -68,6 +68,16 @@ pub(crate) enum Error {
     StopSharder {
         #[source]
         source: Box<sharding::sharder::lifecycle::StopError>,
+    },
+    #[error("the autoscaler did not start")]
+    StartAutoscaler {
+        #[source]
+        source: Box<autoscaler::StartError>,
+    },
+    #[error("the autoscaler stopped")]
+    StopAutoscaler {
+        #[source]
+        source: Box<autoscaler::lifecycle::StopError>,
     },
     #[error("the folder {} for a socket cannot be made", path.display())]
     SocketFolder {
@@ -123,6 +133,8 @@ pub(crate) struct Parts {
     pub(crate) store: Option<(PathBuf, store::Options)>,
     pub(crate) labels: Option<Labels>,
     pub(crate) sharder: Option<Sharder>,
+    /// Only looks.
+    pub(crate) autoscaler: Option<Autoscaler>,
     /// Uses the store of this process if it is told of no other.
     pub(crate) node: Option<TaskNode>,
 }
@@ -132,6 +144,7 @@ pub(crate) struct Ready {
     store: Option<Service>,
     labels: Option<labels::service::Service>,
     sharder: Option<sharding::sharder::Service>,
+    autoscaler: Option<kube_services::Observer>,
     node: Option<StartedNode>,
 }
 
@@ -172,6 +185,14 @@ pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
         .build()
         .map_err(|source| Error::Runtime { source })?
         .block_on(command)
+}
+
+/// Runs what waits for a disk on a thread of its own; its end is its owner's to wait for.
+pub(crate) fn beside<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<std::thread::JoinHandle<T>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
 /// The first signal asks for an orderly end, the second does not wait for it. Nothing is lost
@@ -220,11 +241,15 @@ impl Parts {
             Some(sharder) => Some(sharder.start().await?),
             None => None,
         };
+        let autoscaler = match self.autoscaler {
+            Some(autoscaler) => Some(autoscaler.start().await?),
+            None => None,
+        };
         let node = match self.node {
             Some(node) => Some(node.asking(store.as_ref())?.start().await?),
             None => None,
         };
-        Ok(Ready { store, labels, sharder, node })
+        Ok(Ready { store, labels, sharder, autoscaler, node })
     }
 }
 
@@ -251,6 +276,11 @@ impl Ready {
         self.sharder.as_ref().map(sharding::sharder::Service::address)
     }
 
+    /// Where the autoscaler answers.
+    pub(crate) fn autoscaler(&self) -> Option<SocketAddr> {
+        self.autoscaler.as_ref().map(kube_services::Observer::address)
+    }
+
     pub(crate) fn node(&self) -> Option<&StartedNode> {
         self.node.as_ref()
     }
@@ -260,13 +290,14 @@ impl Ready {
     async fn run(self, shutdown: &CancellationToken) -> Result<(), Error> {
         let store_until = CancellationToken::new();
         let others = async {
-            let (labels, sharder, node) = tokio::join!(
+            let (labels, sharder, autoscaler, node) = tokio::join!(
                 kube_services::run_labels(self.labels, shutdown),
                 kube_services::run_sharder(self.sharder, shutdown),
+                kube_services::run_autoscaler(self.autoscaler, shutdown),
                 run_node(self.node, shutdown)
             );
             store_until.cancel();
-            labels.and(sharder).and(node)
+            labels.and(sharder).and(autoscaler).and(node)
         };
         let store = async {
             let Some(store) = self.store else { return Ok(()) };
@@ -333,6 +364,7 @@ fn exit(error: &Error) -> Exit {
     let is_usage = match error {
         Error::StartLabels { source } => kube_services::is_labels_usage(source),
         Error::StartSharder { source } => kube_services::is_sharder_usage(source),
+        Error::StartAutoscaler { source } => kube_services::is_autoscaler_usage(source),
         _ => false,
     };
     if is_usage { Exit::Usage } else { Exit::No }
@@ -345,13 +377,14 @@ fn hint(error: &Error) -> &'static str {
         Error::Start { source } => start_hint(source),
         Error::StartLabels { source } => kube_services::labels_hint(source),
         Error::StartSharder { source } => kube_services::sharder_hint(source),
+        Error::StartAutoscaler { source } => kube_services::autoscaler_hint(source),
         Error::SocketFolder { .. } => "choose another socket with --socket",
         Error::ProtectSocket { .. } => "choose a folder of your own with --data-dir",
         Error::Path { .. } => "name a path that exists",
         Error::Api { source } => task_node::api_hint(source),
         Error::StartNode { source } => task_node::node_hint(source),
         Error::StopNode { .. } => "nothing is lost: everything is in the store; start again",
-        Error::StopLabels { .. } | Error::StopSharder { .. } => {
+        Error::StopLabels { .. } | Error::StopSharder { .. } | Error::StopAutoscaler { .. } => {
             "nothing is lost: everything is in Kubernetes; start again"
         }
         Error::Stop { .. } => "what was answered is kept; mend the cause and start again",

@@ -1,6 +1,7 @@
 //! The binary: command line, configuration and wiring. The only crate that reads arguments, the
 //! environment, configuration files and the wall clock, and the only one that prints.
 
+mod autoscaler_flags;
 mod cli;
 mod client;
 mod commands;

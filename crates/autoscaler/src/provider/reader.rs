@@ -96,19 +96,28 @@ impl<P: Provider> Reader<P> {
         }
     }
 
-    /// What a new node of the group would be, by the provider's last good word.
-    pub async fn template(&mut self, group: &GroupId) -> Result<Option<&Template>, Error> {
-        match self.provider.template(group).await {
-            Ok(Some(template)) => {
-                self.templates.insert(group.clone(), template);
-            }
-            Ok(None) | Err(Error::Unsupported { .. }) => {}
-            Err(error) if !self.templates.contains_key(group) => return Err(error),
-            Err(error) => {
-                tracing::warn!(%group, error = &error as &dyn std::error::Error, "an old template is used");
+    /// Asks what new nodes of these groups would be. Where there is no answer, the last good one counts.
+    pub async fn read_templates(&mut self, groups: &[GroupId]) {
+        let provider = &self.provider;
+        let questions = groups.iter().map(|group| async move { provider.template(group).await });
+        let questions: Vec<_> = questions.collect();
+        let answers: Vec<_> = stream::iter(questions).buffered(CALLS_MAX).collect().await;
+        for (group, answer) in groups.iter().zip(answers) {
+            match answer {
+                Ok(Some(template)) => _ = self.templates.insert(group.clone(), template),
+                Ok(None) | Err(Error::Unsupported { .. }) => {}
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(%group, error, "what its nodes would be is not told");
+                }
             }
         }
-        Ok(self.templates.get(group))
+    }
+
+    /// What a new node of the group would be, by the provider's last good word.
+    #[must_use]
+    pub fn known_template(&self, group: &GroupId) -> Option<&Template> {
+        self.templates.get(group)
     }
 
     /// Who is in which group. Nodes that are not named are forgotten.

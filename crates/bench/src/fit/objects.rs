@@ -22,7 +22,7 @@ fn resources<const N: usize>(pairs: [(&str, String); N]) -> BTreeMap<String, Qua
     pairs.map(|(name, amount)| (name.to_owned(), Quantity(amount))).into()
 }
 
-pub(super) fn node(name: &str, cores: u64, bytes: u64) -> Node {
+pub(crate) fn node(name: &str, cores: u64, bytes: u64) -> Node {
     let allocatable = resources([
         ("cpu", cores.to_string()),
         ("memory", bytes.to_string()),
@@ -39,7 +39,7 @@ pub(super) fn node(name: &str, cores: u64, bytes: u64) -> Node {
     }
 }
 
-pub(super) fn pod(app: &str, cpu_millis: u64, bytes: u64) -> Pod {
+pub(crate) fn pod(app: &str, cpu_millis: u64, bytes: u64) -> Pod {
     let requests = resources([("cpu", format!("{cpu_millis}m")), ("memory", bytes.to_string())]);
     let container = Container {
         name: "main".to_owned(),
@@ -61,7 +61,7 @@ pub(super) fn pod(app: &str, cpu_millis: u64, bytes: u64) -> Pod {
 }
 
 /// A pod that shares its node with none of its kind.
-pub(super) fn keeping_away(app: &str) -> Pod {
+pub(crate) fn keeping_away(app: &str) -> Pod {
     let mut pod = pod(app, 100, 1 << 20);
     let term = PodAffinityTerm {
         topology_key: HOSTNAME.to_owned(),

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod autoscaler;
 mod fit;
 mod rows;
 mod running;

@@ -17,11 +17,24 @@ const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const NEVER_KEPT: HeaderValue = HeaderValue::from_static("no-store");
 
+/// What a service answers beside probes and metrics: path and query in, a page out, or nothing if it
+/// has no such page. Made at once, from what is at hand.
+pub type Answers = Arc<dyn Fn(&str, &str) -> Option<Page> + Send + Sync>;
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub status: StatusCode,
+    pub content_type: &'static str,
+    pub text: String,
+}
+
 /// What there is to see.
 #[derive(Clone)]
 pub(super) struct Pages {
     pub(super) health: Health,
     pub(super) registry: Arc<Registry>,
+    pub(super) answers: Option<Answers>,
 }
 
 // === impl Pages ===
@@ -38,13 +51,20 @@ impl Pages {
         let (question, rest) = match (path.strip_prefix("/livez"), path.strip_prefix("/readyz")) {
             (Some(rest), _) => (Question::Live, rest),
             (_, Some(rest)) => (Question::Ready, rest),
-            (None, None) => return not_found(),
+            (None, None) => return self.other(path, request.uri().query().unwrap_or("")),
         };
         let only = rest.strip_prefix('/');
         if only.is_none() && !rest.is_empty() {
             return not_found();
         }
         self.verdict(question, only, is_verbose(request.uri().query().unwrap_or("")))
+    }
+
+    fn other(&self, path: &str, query: &str) -> Response<Full<Bytes>> {
+        let Some(answer) = self.answers.as_ref().and_then(|answers| answers(path, query)) else {
+            return not_found();
+        };
+        page(answer.status, HeaderValue::from_static(answer.content_type), answer.text)
     }
 
     fn verdict(

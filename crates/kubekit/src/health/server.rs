@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use super::checks::Health;
-use super::pages::Pages;
+use super::pages::{Answers, Pages};
 
 /// Connections served at once: a scraper, the kubelet's probes, and somebody looking. Others wait
 /// in the system's queue.
@@ -82,7 +82,15 @@ impl Service {
         })?;
         let address =
             listener.local_addr().map_err(|source| Error::LocalAddress { address, source })?;
-        Ok(Self { listener, address, pages: Pages { health, registry } })
+        let pages = Pages { health, registry, answers: None };
+        Ok(Self { listener, address, pages })
+    }
+
+    /// The same, and what this service answers besides.
+    #[must_use]
+    pub fn answering(mut self, answers: Answers) -> Self {
+        self.pages.answers = Some(answers);
+        self
     }
 
     /// Where it listens.

@@ -18,7 +18,7 @@ async fn check(health: &Health, method: &str, target: &str, expected: Expect) {
     let mut registry = Registry::with_prefix("windlass_labels");
     let asked = Asked { verb: "list", resource: "nodes".to_owned(), namespace: String::new() };
     Requests::register(&mut registry).begin(asked).answered(StatusCode::OK);
-    let pages = Pages { health: health.clone(), registry: Arc::new(registry) };
+    let pages = Pages { health: health.clone(), registry: Arc::new(registry), answers: None };
     let request = Request::builder().method(method).uri(target).body(()).unwrap();
     let (head, body) = pages.answer(&request).into_parts();
     let body = body.collect().await.unwrap().to_bytes();

@@ -1,8 +1,8 @@
 //! Reading all groups: a fault of one touches that one alone.
 
-use autoscaler::provider::{GroupOptions, NodeRef, Reader};
+use autoscaler::provider::{GroupOptions, NodeRef, Provider, Reader, Template};
 use jiff::SignedDuration;
-use registry::{Membership, Times};
+use registry::{GroupId, Membership, Times};
 
 use crate::scene::{Scene, started};
 
@@ -98,10 +98,16 @@ async fn nodes_are_asked_about_once() {
 async fn the_last_good_template_is_kept() {
     let scene = scene("fault: no-template, from: 1s").await;
     let mut reader = Reader::new(scene.client());
-    let first = reader.template(&"a".into()).await.unwrap().cloned();
+    let first = template(&mut reader).await;
     assert!(first.is_some());
     scene.pass(1);
-    assert_eq!(reader.template(&"a".into()).await.unwrap().cloned(), first);
-    assert!(Reader::new(scene.client()).template(&"a".into()).await.unwrap().is_none());
+    assert_eq!(template(&mut reader).await, first);
+    assert!(template(&mut Reader::new(scene.client())).await.is_none());
     scene.stop().await;
+}
+
+async fn template<P: Provider>(reader: &mut Reader<P>) -> Option<Template> {
+    let group = GroupId::from("a");
+    reader.read_templates(std::slice::from_ref(&group)).await;
+    reader.known_template(&group).cloned()
 }

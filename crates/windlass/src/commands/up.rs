@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cli::UpArgs,
-    commands::{labels, serve, sharder},
+    commands::{autoscaler, labels, serve, sharder},
     config::node::Node,
     lifecycle::{self, Parts, Ready, StartedNode, TaskNode},
     report::{self, Exit, Failure, Outcome},
@@ -31,7 +31,11 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
     let parts = Parts {
         store: Some((store.data_dir, store.options)),
         labels: kubeconfig.clone().map(|path| labels::beside_store(path, arguments.labels_listen)),
-        sharder: kubeconfig.map(|path| sharder::beside_store(path, arguments.sharder_listen)),
+        sharder: kubeconfig
+            .clone()
+            .map(|path| sharder::beside_store(path, arguments.sharder_listen)),
+        autoscaler: kubeconfig
+            .map(|path| autoscaler::beside_store(path, arguments.autoscaler_listen)),
         node: Some(TaskNode { node, endpoints: Vec::new() }),
     };
     lifecycle::serve(parts, |ready| {
@@ -70,6 +74,9 @@ fn welcome(ready: &Ready, data_dir: &Path) -> String {
     let sharder = ready.sharder().map_or_else(String::new, |address| {
         format!("  rings of that cluster spread, see http://{address}/readyz\n")
     });
+    let autoscaler = ready.autoscaler().map_or_else(String::new, |address| {
+        format!("  its Nodes explained, not scaled, see http://{address}/status\n")
+    });
     let sockets = ready.node().into_iter().flat_map(StartedNode::addresses);
     let socket = sockets.filter_map(socket).next().unwrap_or_default();
     format!(
@@ -78,7 +85,7 @@ fn welcome(ready: &Ready, data_dir: &Path) -> String {
   store  {endpoint}  (etcd's API, version {})
   tasks  {socket}
   data   {}
-{labels}{sharder}
+{labels}{sharder}{autoscaler}
 try
   windlass run -- ls -l
   etcdctl --endpoints={endpoint} put greeting hello

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod autoscaler;
 mod labels;
 mod output;
 mod process;

@@ -1,0 +1,155 @@
+//! Pods away from a node: each is asked to go until it is let, then waited for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fit::drain::{Verdict, is_finished, judge};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+
+use super::super::names::DAEMON_EVICTION;
+use super::super::world::{PodKey, annotation, grace, is_daemon, is_expendable, is_mirror};
+use super::{Evicted, GRACE_ALLOWANCE, Sight};
+
+/// A refused eviction is asked for again after this.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Evictions under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Eviction {
+    /// Pods that must go first.
+    pods: BTreeMap<PodKey, Attempt>,
+    /// Pods that are asked once, and not waited for.
+    daemons: Vec<(PodKey, i64)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// To be asked from then on; first asked, if ever.
+    Due {
+        at: Timestamp,
+        first: Timestamp,
+    },
+    Asked {
+        first: Timestamp,
+    },
+    /// On its way out since.
+    Going {
+        since: Timestamp,
+    },
+}
+
+// === impl Eviction ===
+
+impl Eviction {
+    pub(super) fn new(sight: &Sight<'_>, is_empty: bool) -> Self {
+        let is_evicted = |pod: &&&Arc<Pod>| match annotation(pod, DAEMON_EVICTION) {
+            Some(wish) => wish == "true",
+            None => sight.config.drain.evicts_daemons && !is_empty,
+        };
+        let daemons = sight.pods.iter().filter(|pod| is_daemon(pod) && !is_mirror(pod));
+        let daemons = daemons.filter(is_evicted).filter(|pod| !is_finished(pod));
+        let asked = daemons.map(|pod| (PodKey::of(pod), grace_secs(pod, sight)));
+        Self { pods: BTreeMap::new(), daemons: asked.collect() }
+    }
+
+    /// Whom to ask now, with how much grace.
+    ///
+    /// # Errors
+    ///
+    /// If the node has to stay: a pod does not go, or one came that may not.
+    pub(super) fn step(
+        &mut self,
+        sight: &Sight<'_>,
+        is_empty: bool,
+    ) -> Result<Vec<(PodKey, i64)>, String> {
+        let mut seen = BTreeMap::new();
+        for pod in sight.pods {
+            if must_go(pod, sight)? {
+                seen.insert(PodKey::of(pod), *pod);
+            }
+        }
+        if is_empty && let Some(pod) = seen.keys().next() {
+            return Err(format!("{pod} came to it"));
+        }
+        self.pods.retain(|key, _| seen.contains_key(key));
+        let mut wanted = Vec::new();
+        for (key, pod) in seen {
+            if self.look_at(&key, pod, sight)? {
+                wanted.push((key, grace_secs(pod, sight)));
+            }
+        }
+        wanted.append(&mut self.daemons);
+        Ok(wanted)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// Whether a pod is to be asked now.
+    fn look_at(&mut self, key: &PodKey, pod: &Pod, sight: &Sight<'_>) -> Result<bool, String> {
+        let (now, limits) = (sight.now, &sight.config.drain);
+        let fresh = Attempt::Due { at: now, first: now };
+        let attempt = self.pods.entry(key.clone()).or_insert(fresh);
+        if let Some(deleted) = &pod.metadata.deletion_timestamp {
+            // The API server writes the end of the grace here, at the earliest now.
+            let since = deleted.0.min(now);
+            if !matches!(attempt, Attempt::Going { .. }) {
+                *attempt = Attempt::Going { since };
+            }
+        }
+        match attempt {
+            Attempt::Due { at, first } if *at <= now => {
+                if has_passed(*first, limits.eviction_max, now) {
+                    return Err(format!("{key} could not be evicted in time"));
+                }
+                *attempt = Attempt::Asked { first: *first };
+                Ok(true)
+            }
+            Attempt::Due { .. } | Attempt::Asked { .. } => Ok(false),
+            Attempt::Going { since } => {
+                let secs = u64::try_from(grace_secs(pod, sight)).unwrap_or(0);
+                let limit = Duration::from_secs(secs) + GRACE_ALLOWANCE;
+                if has_passed(*since, limit, now) {
+                    return Err(format!("{key} did not go in time"));
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    pub(super) fn on_reply(&mut self, pod: &PodKey, outcome: Evicted, now: Timestamp) {
+        let Some(attempt) = self.pods.get_mut(pod) else { return };
+        let Attempt::Asked { first } = *attempt else { return };
+        *attempt = match outcome {
+            Evicted::Accepted | Evicted::Gone => Attempt::Going { since: now },
+            Evicted::Refused => {
+                let at = now.saturating_add(RETRY).unwrap_or(Timestamp::MAX);
+                Attempt::Due { at, first }
+            }
+        };
+    }
+}
+
+/// Whether the node waits for a pod to go. Who is expendable goes with it.
+fn must_go(pod: &Pod, sight: &Sight<'_>) -> Result<bool, String> {
+    if is_expendable(pod, sight.config.expendable_priority_cutoff) {
+        return Ok(false);
+    }
+    match judge(pod, sight.surroundings) {
+        Verdict::Ignored => Ok(false),
+        Verdict::Moves => Ok(!is_finished(pod)),
+        Verdict::Blocks(reason) => Err(format!("{} blocks it: {reason}", PodKey::of(pod))),
+    }
+}
+
+fn grace_secs(pod: &Pod, sight: &Sight<'_>) -> i64 {
+    let max = i64::try_from(sight.config.drain.grace_max.as_secs()).unwrap_or(i64::MAX);
+    grace(pod).as_secs().min(max)
+}
+
+fn has_passed(since: Timestamp, limit: Duration, now: Timestamp) -> bool {
+    since.checked_add(limit).is_ok_and(|end| end <= now)
+}

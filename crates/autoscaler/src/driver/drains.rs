@@ -1,0 +1,151 @@
+//! Removals under way: what each needs now is done, all at once but for calls to the provider, which
+//! go one by one.
+
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use registry::NodeName;
+
+use super::Driver;
+use super::act::mark_node;
+use super::term::{Sight, Term, TermError};
+use crate::cluster::{About, Cluster, Event, Mark};
+use crate::core::{Command, Config, End, Evicted, PodKey, Reply, World};
+use crate::provider::Provider;
+use crate::world;
+
+/// Writes to the API server under way at once.
+const WRITES_MAX: usize = 16;
+
+// === impl Term ===
+
+impl Term {
+    /// Between iterations, on what the watches know now.
+    pub(super) async fn step_drains<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+    ) -> Result<(), TermError> {
+        let Ok(snapshot) = driver.cluster.snapshot() else { return Ok(()) };
+        let world = world::world(&snapshot, std::collections::BTreeMap::new());
+        self.step((driver.clock)(), driver, &world, &driver.options.plans).await?;
+        self.keep(driver).await
+    }
+
+    /// Within an iteration, on what it has looked at.
+    pub(super) async fn step_drains_in<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        sight: &Sight,
+    ) -> Result<(), TermError> {
+        self.step((driver.clock)(), driver, &sight.world, &sight.config).await
+    }
+
+    async fn step<P: Provider, C: Cluster>(
+        &mut self,
+        now: Timestamp,
+        driver: &Driver<P, C>,
+        world: &World,
+        config: &Config,
+    ) -> Result<(), TermError> {
+        if !driver.is_leading() {
+            return Err(TermError::Lost);
+        }
+        let (commands, ends) = self.memory.drains.step(now, (world, &self.registry), config);
+        for end in ends {
+            self.memory.on_drain_end(&end, now);
+            tell_end(driver, &end);
+        }
+        let (calls, writes): (Vec<_>, Vec<_>) =
+            commands.into_iter().partition(|command| matches!(command, Command::Delete { .. }));
+        let writes: Vec<_> = writes.into_iter().map(|command| write(driver, command)).collect();
+        let replies: Vec<_> = stream::iter(writes).buffer_unordered(WRITES_MAX).collect().await;
+        for (node, reply) in replies.into_iter().flatten() {
+            self.on_reply(driver, &node, reply);
+        }
+        for command in calls {
+            let Command::Delete { node, call } = command else { continue };
+            let effect = self.call(driver, &call, world).await?;
+            self.on_reply(driver, &node, Reply::Deleted(effect));
+        }
+        Ok(())
+    }
+
+    fn on_reply<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        node: &NodeName,
+        reply: Reply,
+    ) {
+        let now = (driver.clock)();
+        if let Some(end) = self.memory.on_drain_reply(node, reply, now) {
+            tell_end(driver, &end);
+        }
+    }
+}
+
+/// One write for a removal, and what came of it.
+async fn write<P: Provider, C: Cluster>(
+    driver: &Driver<P, C>,
+    command: Command,
+) -> Option<(NodeName, Reply)> {
+    match command {
+        Command::Taint { node, value, cordons } => {
+            let mark = Mark::ToBeDeleted { since: value, cordons };
+            let effect = mark_node(driver, &node, mark).await;
+            Some((node, Reply::Tainted(effect)))
+        }
+        Command::Lift(lift) => {
+            let effect = mark_node(driver, &lift.node, Mark::Stays).await;
+            Some((lift.node, Reply::Lifted(effect)))
+        }
+        Command::Evict { node, pod, grace_secs } => {
+            let outcome = evict(driver, &node, &pod, grace_secs).await;
+            Some((node, Reply::Evicted { pod, outcome }))
+        }
+        Command::Delete { .. } => None,
+    }
+}
+
+async fn evict<P: Provider, C: Cluster>(
+    driver: &Driver<P, C>,
+    node: &NodeName,
+    pod: &PodKey,
+    grace_secs: i64,
+) -> Evicted {
+    match driver.cluster.evict(pod, grace_secs).await {
+        Ok(Evicted::Accepted) => {
+            driver.metrics.on_evicted();
+            driver.cluster.tell(Event {
+                about: About::Pod { key: pod.clone(), uid: None },
+                reason: "ScaleDown",
+                is_warning: false,
+                note: format!("deleting pod for node scale down of {node}"),
+            });
+            Evicted::Accepted
+        }
+        Ok(other) => other,
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(%pod, %node, error, "a pod is not evicted, and asked again");
+            Evicted::Refused
+        }
+    }
+}
+
+fn tell_end<P: Provider, C: Cluster>(driver: &Driver<P, C>, end: &End) {
+    match end {
+        End::HandedOver(order) => {
+            tracing::info!(node = %order.node, "handed to the provider");
+            driver.metrics.on_removed(order);
+        }
+        End::Vanished(order) => tracing::info!(node = %order.node, "gone before it was removed"),
+        End::RolledBack { order, why } => {
+            tracing::warn!(node = %order.node, why, "its removal did not work out: it stays");
+            driver.cluster.tell(Event {
+                about: About::Node { name: order.node.clone(), uid: None },
+                reason: "ScaleDownFailed",
+                is_warning: true,
+                note: format!("failed to remove the node: {why}"),
+            });
+        }
+    }
+}

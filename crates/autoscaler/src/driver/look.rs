@@ -1,0 +1,109 @@
+//! Reading Kubernetes and the provider into what the core goes by.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use registry::{Facts, Fault, Group, GroupId, Membership};
+
+use super::Driver;
+use super::term::Sight;
+use crate::cluster::{self, About, Cluster, Event, Snapshot};
+use crate::core::template::node_of;
+use crate::core::{Config, GroupSettings};
+use crate::provider::{Error, GroupOptions, Provider};
+use crate::{facts, pending, world};
+
+// === impl Driver ===
+
+impl<P: Provider, C: Cluster> Driver<P, C> {
+    /// What is there now. What the provider does not tell is a fault of the group it is about.
+    pub(super) async fn look(&mut self, now: Timestamp) -> Result<Sight, cluster::Error> {
+        let plans = &self.options.plans;
+        let defaults = GroupOptions {
+            utilization_threshold: plans.scale_down.utilization_threshold,
+            ignores_daemon_sets: plans.scale_down.ignores_daemon_sets,
+            ..GroupOptions::with_times(&self.options.registry.times)
+        };
+        let groups = self.reader.groups(&defaults).await;
+        // After the provider: an instance that is listed and has just registered is not taken for one
+        // that has not.
+        let snapshot = self.cluster.snapshot()?;
+        let settings = self.settings(&groups, &snapshot).await;
+        let refs: Vec<_> = snapshot.nodes.iter().filter_map(|node| facts::node_ref(node)).collect();
+        let memberships = self.reader.memberships(&refs, now).await;
+        let gpu_label = self.gpu_label().await;
+        let nodes = snapshot.nodes.iter().filter_map(|node| {
+            let name = node.metadata.name.as_deref()?;
+            let membership = memberships.get(name).cloned().unwrap_or(Membership::Unknown);
+            facts::node(node, membership, &gpu_label)
+        });
+        let facts = Facts { nodes: nodes.collect(), groups };
+        let config = self.config(&snapshot);
+        Ok(Sight { now, facts, world: world::world(&snapshot, settings), config })
+    }
+
+    /// What the provider says of its groups beside their sizes. Templates are asked for only if pods
+    /// wait: nobody else needs them.
+    async fn settings(
+        &mut self,
+        groups: &Result<Vec<Group>, Fault>,
+        snapshot: &Snapshot,
+    ) -> BTreeMap<GroupId, GroupSettings> {
+        let ids: Vec<GroupId> = groups.iter().flatten().map(|group| group.id.clone()).collect();
+        if snapshot.pods.iter().any(|pod| pending::is_unschedulable(pod)) {
+            self.reader.read_templates(&ids).await;
+        }
+        let settings = |group: GroupId| {
+            let options = self.reader.options(&group).copied();
+            let template = self.reader.known_template(&group);
+            let settings = GroupSettings {
+                template: template.map(|template| Arc::new(node_of(template))),
+                utilization_threshold: options.map(|it| it.utilization_threshold),
+                ignores_daemon_sets: options.map(|it| it.ignores_daemon_sets),
+                is_zero_or_max: options.is_some_and(|it| it.is_zero_or_max),
+            };
+            (group, settings)
+        };
+        ids.into_iter().map(settings).collect()
+    }
+
+    /// With the expanders as the priorities have them now.
+    fn config(&mut self, snapshot: &Snapshot) -> Config {
+        let text = snapshot.priorities.clone();
+        if text != self.priorities.1 {
+            match text.as_deref().map(world::priorities).transpose() {
+                Ok(priorities) => self.priorities.0 = priorities,
+                Err(error) => self.on_bad_priorities(&error),
+            }
+            self.priorities.1 = text;
+        }
+        let mut config = self.options.plans.clone();
+        match world::expanders(&self.options.expander, self.priorities.0.as_ref()) {
+            Ok(expanders) => config.scale_up.expanders = expanders,
+            Err(error) => tracing::error!(%error, "the expanders were checked when we started"),
+        }
+        config
+    }
+
+    /// The last good ones are kept.
+    fn on_bad_priorities(&self, error: &world::PrioritiesError) {
+        let note = super::chain(error);
+        tracing::warn!(error = note, "the priorities are left as they were");
+        let (about, reason) = (About::Status, "PriorityConfigMapInvalid");
+        self.cluster.tell(Event { about, reason, is_warning: true, note });
+    }
+
+    /// Empty where the provider knows of none.
+    async fn gpu_label(&self) -> String {
+        match self.reader.provider().gpu_label().await {
+            Ok(label) => label,
+            Err(Error::Unsupported { .. }) => String::new(),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::debug!(error, "which nodes have GPUs is not known");
+                String::new()
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! One leadership: a registry and a memory that go on from the saved state, and iterations until the
+//! lead, or certainty about the state, is lost.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use registry::{Facts, Registry};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Driver, Next};
+use crate::cluster::{self, Cluster};
+use crate::core::iteration;
+use crate::core::{Account, Config, Drains, Ending, Inputs, Iteration, Memory, World};
+use crate::keeper::{Keeper, Opened, Origin};
+use crate::metrics::Function;
+use crate::options::Mode;
+use crate::provider::{self, Provider};
+use crate::record::{Entry, Line};
+use crate::view::Last;
+
+/// Steps of thought between two looks at the clock.
+const STEPS: usize = 1000;
+
+pub(super) struct Term {
+    pub(super) registry: Registry,
+    pub(super) memory: Memory,
+    pub(super) keeper: Keeper,
+    /// What was put into the registry in this iteration; `None` if nobody wants to know.
+    pub(super) entries: Option<Vec<Entry>>,
+    pub(super) stop: CancellationToken,
+    /// What facts were found strange, so that each is told once while it lasts.
+    pub(super) reported: BTreeSet<String>,
+    /// What pods, nodes and the cluster were told, likewise.
+    pub(super) told: BTreeSet<String>,
+    /// What would have been done, likewise.
+    pub(super) foreseen: BTreeSet<String>,
+}
+
+/// What one iteration has looked at.
+pub(super) struct Sight {
+    pub(super) now: Timestamp,
+    pub(super) facts: Facts,
+    pub(super) world: World,
+    pub(super) config: Config,
+}
+
+/// Why an iteration failed as a whole.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TermError {
+    #[error("the saved state cannot be read")]
+    Read(#[source] cluster::Error),
+    #[error("the state cannot be saved, so nothing may be done")]
+    Save(#[source] cluster::Error),
+    #[error("the cluster cannot be looked at")]
+    Look(#[source] cluster::Error),
+    #[error("the provider cannot be asked")]
+    Refresh(#[source] provider::Error),
+    #[error("the lead is lost")]
+    Lost,
+    #[error("asked to stop")]
+    Stopping,
+}
+
+// === impl TermError ===
+
+impl TermError {
+    /// Whether what is remembered may differ from what is saved: then it is read again.
+    pub(super) fn ends_term(&self) -> bool {
+        matches!(self, Self::Save(_) | Self::Lost | Self::Stopping | Self::Read(_))
+    }
+}
+
+// === impl Term ===
+
+impl Term {
+    pub(super) async fn begin<P: Provider, C: Cluster>(
+        driver: &Driver<P, C>,
+        stop: CancellationToken,
+    ) -> Result<Self, TermError> {
+        let config = driver.options.registry.clone();
+        let now = (driver.clock)();
+        let Opened { keeper, registry, memory, origin } = match driver.options.mode {
+            Mode::Observe => Opened {
+                keeper: Keeper::idle(),
+                registry: Registry::rebuild(config),
+                memory: Memory::lost(now),
+                origin: Origin::Restored,
+            },
+            Mode::Act | Mode::DryRun => {
+                Keeper::open(&*driver.cluster, config, now).await.map_err(TermError::Read)?
+            }
+        };
+        match origin {
+            Origin::Restored => tracing::info!("going on from what is remembered"),
+            Origin::Rebuilt(why) => {
+                tracing::warn!(why, "starting without memory: nothing is removed at first");
+            }
+        }
+        if let Some(recorder) = &driver.recorder {
+            let state = String::from_utf8(registry.save()).expect("a state is JSON");
+            super::tell::record(recorder, &Line::Term { now, state }, &driver.metrics);
+        }
+        Ok(Self {
+            registry,
+            memory,
+            keeper,
+            entries: driver.recorder.as_ref().map(|_| Vec::new()),
+            stop,
+            reported: BTreeSet::new(),
+            told: BTreeSet::new(),
+            foreseen: BTreeSet::new(),
+        })
+    }
+
+    /// One look and what follows from it. Whatever happens, status, metrics and changed state are
+    /// written.
+    pub(super) async fn iterate<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &mut Driver<P, C>,
+    ) -> Result<Next, TermError> {
+        let done = self.steps(driver).await;
+        let (account, next) = match done {
+            Ok(account) => {
+                let ending = account.ending.as_ref();
+                let is_productive = ending.is_some_and(Ending::is_productive);
+                (account, Ok(if is_productive { Next::AtOnce } else { Next::AfterInterval }))
+            }
+            Err(error) => (Account::default(), Err(error)),
+        };
+        let kept = self.finish(driver, account, next.is_ok()).await;
+        let next = next?;
+        kept?;
+        Ok(next)
+    }
+
+    async fn steps<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &mut Driver<P, C>,
+    ) -> Result<Account, TermError> {
+        let (now, started) = ((driver.clock)(), Instant::now());
+        driver.reader.provider().refresh().await.map_err(TermError::Refresh)?;
+        driver.metrics.on_activity(Function::CloudProviderRefresh, now, started.elapsed());
+        let sight = driver.look(now).await.map_err(TermError::Look)?;
+        driver.metrics.on_activity(Function::UpdateState, now, started.elapsed());
+        let seed = now.as_second().unsigned_abs();
+        self.enter_observation(&sight, seed);
+        let Sight { facts, world, config, .. } = &sight;
+        let inputs = Inputs { now, seed, facts, world, config };
+        let mut iteration = Iteration::begin(inputs, &mut self.registry, &self.memory);
+        self.tell_notices(driver, iteration.account().notices.clone());
+        let mut thinking_since = Instant::now();
+        loop {
+            match iteration.next(&mut self.registry, &mut self.memory, STEPS) {
+                iteration::Next::Act(action) => {
+                    let effect = self.act(driver, &action, world).await?;
+                    iteration.on_effect(&effect, &mut self.memory);
+                    thinking_since = Instant::now();
+                }
+                iteration::Next::Working => {
+                    if thinking_since.elapsed() > driver.options.binpacking_duration_max {
+                        let group = iteration.cut();
+                        tracing::warn!(?group, "the estimate is cut short: it takes too long");
+                        thinking_since = Instant::now();
+                    }
+                    tokio::task::yield_now().await;
+                }
+                iteration::Next::Ended => break,
+            }
+        }
+        let account = iteration.into_account();
+        let nodes = account.unneeded.clone();
+        self.enter(|| Entry::Unneeded { now, nodes });
+        self.tell_account(driver, &account, world);
+        self.begin_removals(driver, &account, &sight).await?;
+        Ok(account)
+    }
+
+    async fn begin_removals<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        account: &Account,
+        sight: &Sight,
+    ) -> Result<(), TermError> {
+        if driver.options.mode == Mode::Act {
+            return self.step_drains_in(driver, sight).await;
+        }
+        for order in &account.removals {
+            self.foresee(&format!("remove node {}: {:?}", order.node, order.reason));
+        }
+        self.memory.drains = Drains::default();
+        Ok(())
+    }
+
+    /// The registry observes within the iteration, where nobody else sees what it decides.
+    fn enter_observation(&mut self, sight: &Sight, seed: u64) {
+        let Some(entries) = &mut self.entries else { return };
+        let Sight { now, facts, .. } = sight;
+        let decisions = self.registry.clone().observe(*now, facts).decisions;
+        entries.push(Entry::Observed { now: *now, seed, facts: facts.clone(), decisions });
+    }
+
+    pub(super) fn enter(&mut self, entry: impl FnOnce() -> Entry) {
+        if let Some(entries) = &mut self.entries {
+            entries.push(entry());
+        }
+    }
+
+    pub(super) fn foresee(&mut self, words: &str) {
+        if self.foreseen.insert(words.to_owned()) {
+            tracing::info!("would {words}");
+        }
+    }
+
+    /// What is written at the end of every iteration.
+    async fn finish<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        account: Account,
+        has_looked: bool,
+    ) -> Result<(), TermError> {
+        let now = (driver.clock)();
+        let status = self.registry.status(now);
+        driver.metrics.show(&status);
+        driver.metrics.set_pending_deletions(self.memory.drains.len());
+        if has_looked {
+            driver.metrics.show_account(&account);
+            driver.shown.set_last(Last { registry: self.registry.clone(), account, now });
+        }
+        if let (Some(recorder), Some(entries)) = (&driver.recorder, &mut self.entries) {
+            let entries = std::mem::take(entries);
+            super::tell::record(recorder, &Line::Iteration { entries }, &driver.metrics);
+        }
+        if driver.options.mode == Mode::Observe || !driver.is_leading() {
+            return Ok(());
+        }
+        let text = serde_saphyr::to_string(&status).expect("a status can be written as YAML");
+        if let Err(error) = driver.cluster.write_status(&text, now).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the status is not published");
+        }
+        self.keep(driver).await
+    }
+
+    pub(super) async fn keep<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+    ) -> Result<(), TermError> {
+        let both = (&self.registry, &self.memory);
+        let kept = self.keeper.keep(&*driver.cluster, both, (driver.clock)()).await;
+        kept.map_err(TermError::Save)
+    }
+}

@@ -1,0 +1,164 @@
+//! What whoever asks is shown: the last iteration, and who leads. Written by the loop, read by the pages.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use registry::status::Status;
+use registry::{GroupId, InstanceId, NodeName, Registry, Target};
+use serde::Serialize;
+
+use crate::core::{Account, GroupVerdict, PodKey, PodVerdict};
+
+/// The latest of it. Clones show the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown(Arc<Mutex<View>>);
+
+/// What one iteration leaves to look at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    pub(crate) standing: Standing,
+    pub(crate) last: Option<Arc<Last>>,
+    /// Why the last iteration failed, if it did.
+    pub(crate) fault: Option<String>,
+}
+
+/// The last iteration that could look.
+#[derive(Debug)]
+pub(crate) struct Last {
+    pub(crate) registry: Registry,
+    /// Why it did what it did.
+    pub(crate) account: Account,
+    pub(crate) now: Timestamp,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Standing {
+    #[default]
+    Starting,
+    Standby {
+        leader: Option<String>,
+    },
+    Leading,
+    /// Leads nothing and changes nothing.
+    Observing,
+}
+
+/// What `status` is answered.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    identity: String,
+    standing: Standing,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+    #[serde(flatten)]
+    status: Option<Status>,
+}
+
+// === impl Shown ===
+
+impl Shown {
+    pub(crate) fn set_standing(&self, standing: Standing) {
+        self.0.lock().standing = standing;
+    }
+
+    pub(crate) fn set_fault(&self, fault: String) {
+        self.0.lock().fault = Some(fault);
+    }
+
+    pub(crate) fn set_last(&self, last: Last) {
+        let mut view = self.0.lock();
+        view.last = Some(Arc::new(last));
+        view.fault = None;
+    }
+
+    /// The status in JSON.
+    pub(crate) fn status(&self, identity: &str) -> String {
+        let View { standing, last, fault } = self.0.lock().clone();
+        let status = last.map(|last| last.registry.status(last.now));
+        let answer = Answer { identity: identity.to_owned(), standing, fault, status };
+        serde_json::to_string(&answer).expect("keys are text and values are finite")
+    }
+
+    /// Why a node, a group, an instance or a pod is what it is; nothing if there is none of that name.
+    pub(crate) fn explain(&self, name: &str) -> Option<String> {
+        let last = self.0.lock().last.clone()?;
+        let node = Target::Node(NodeName(name.to_owned()));
+        let group = Target::Group(GroupId(name.to_owned()));
+        let instance = Target::Instance(InstanceId(name.to_owned()));
+        let explain = |target: &Target| last.registry.explain(target, last.now);
+        let with = |text: String, more: Vec<String>| {
+            more.into_iter().fold(text, |text, line| format!("{text}\n{line}"))
+        };
+        explain(&node)
+            .map(|text| with(text, last.node(name)))
+            .or_else(|| explain(&group).map(|text| with(text, last.group(name))))
+            .or_else(|| explain(&instance))
+            .or_else(|| last.pod(name))
+    }
+}
+
+// === impl Last ===
+
+impl Last {
+    /// What the last iteration thought of a node.
+    fn node(&self, name: &str) -> Vec<String> {
+        let account = &self.account;
+        let kept = account.kept.get(name).map(|against| format!("stays    {against}"));
+        let unneeded = account.unneeded.contains(name).then(|| {
+            let since = self.registry.unneeded_since(&NodeName(name.to_owned()));
+            let since = since.map(|at| format!(", since {}", at.strftime("%T")));
+            format!("unneeded its pods find a place elsewhere{}", since.unwrap_or_default())
+        });
+        let going = account.removals.iter().find(|order| order.node.as_str() == name);
+        let going = going.map(|order| format!("goes     {:?}", order.reason));
+        let waits = account.cooldown.as_ref().filter(|_| unneeded.is_some());
+        let waits = waits.map(|cooldown| format!("waits    {cooldown}"));
+        unneeded.into_iter().chain(kept).chain(waits).chain(going).collect()
+    }
+
+    /// What it thought of expanding a group.
+    fn group(&self, name: &str) -> Vec<String> {
+        let words = |verdict: &GroupVerdict| match verdict {
+            GroupVerdict::Unusable(why) => format!("refused: {why}"),
+            GroupVerdict::NotNeeded => "no pod waits for a node".to_owned(),
+            GroupVerdict::Useless => "a new node would help no pod that waits".to_owned(),
+            GroupVerdict::Offered(offer) => format!(
+                "{} new nodes would take {} pods; another group was chosen",
+                offer.new_nodes, offer.pods
+            ),
+            GroupVerdict::Grows { by } => format!("grows by {by}"),
+        };
+        let verdict = self.account.groups.get(name).map(words);
+        verdict.map(|words| format!("scale-up {words}")).into_iter().collect()
+    }
+
+    /// A pod that waits, by `namespace/name`, or by its name alone.
+    fn pod(&self, name: &str) -> Option<String> {
+        let is_meant = |key: &PodKey| key.name == name || key.to_string() == name;
+        let (key, verdict) = self.account.pods.iter().find(|(key, _)| is_meant(key))?;
+        let heading = format!("pod {key}");
+        let says = match verdict {
+            PodVerdict::Expendable => "its priority is too low to bring a node".to_owned(),
+            PodVerdict::TooYoung { until } => {
+                format!("too young to bring a node before {}", until.strftime("%T"))
+            }
+            PodVerdict::Nominated { node } => format!("waits for others to leave node {node}"),
+            PodVerdict::Unsupported(what) => what.clone(),
+            PodVerdict::FitsNode => "fits a node; the scheduler will find it".to_owned(),
+            PodVerdict::FitsUpcoming { group } => format!("fits a node of {group} that is to come"),
+            PodVerdict::Triggered { groups } => {
+                let groups: Vec<&str> = groups.iter().map(GroupId::as_str).collect();
+                format!("nodes were asked for in {}", groups.join(", "))
+            }
+            PodVerdict::Awaits => "a group would help; another was chosen this time".to_owned(),
+            PodVerdict::Refused(refusals) => {
+                let lines = refusals.iter().map(|(group, why)| format!("\n  {group:<8} {why}"));
+                format!("no group helps{}", lines.collect::<String>())
+            }
+        };
+        Some(format!("{heading}\nscale-up {says}"))
+    }
+}

@@ -1,0 +1,200 @@
+//! Which groups grow and for whom; to every pod and group that is refused, why.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use autoscaler::core::{Account, Call, GroupVerdict, PodVerdict, Subject};
+use expect_test::{Expect, expect};
+use fit::expand::{Expander, Priorities};
+use registry::{Action, Outcome, Step};
+
+use crate::scene::Scene;
+
+/// What an iteration means for groups, pods and calls.
+fn told(scene: &Scene, account: &Account) -> String {
+    let mut told = String::new();
+    for (group, verdict) in &account.groups {
+        let words = match verdict {
+            GroupVerdict::Unusable(why) => format!("refused: {why}"),
+            GroupVerdict::NotNeeded => "not needed".to_owned(),
+            GroupVerdict::Useless => "of no help".to_owned(),
+            GroupVerdict::Offered(offer) => {
+                format!("offers {} nodes for {} pods", offer.new_nodes, offer.pods)
+            }
+            GroupVerdict::Grows { by } => format!("grows by {by}"),
+        };
+        writeln!(told, "{group}: {words}").unwrap();
+    }
+    for (pod, verdict) in &account.pods {
+        let words = match verdict {
+            PodVerdict::Refused(refusals) => format!("{refusals:?}"),
+            PodVerdict::Triggered { groups } => format!("brings nodes of {groups:?}"),
+            other => format!("{other:?}"),
+        };
+        writeln!(told, "{pod}: {words}").unwrap();
+    }
+    for call in scene.calls() {
+        if let Call::Increase { group, delta, target } = call {
+            writeln!(told, "call: {group} {target} + {delta}").unwrap();
+        }
+    }
+    told
+}
+
+fn check(yaml: &str, expected: Expect) {
+    check_scene(Scene::new(yaml), expected);
+}
+
+fn check_scene(mut scene: Scene, expected: Expect) {
+    let account = scene.run();
+    expected.assert_eq(&told(&scene, &account));
+}
+
+#[test]
+fn pods_that_fit_nowhere_bring_nodes() {
+    check(
+        "{groups: [{id: a, new: {}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 3, app: x}, {name: p1, cpu: 2, app: p}, {name: p2, cpu: 2, app: p}, {name: p3, cpu: 2, app: p}, {name: small, cpu: 1, app: q}]}",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn every_refusal_of_a_group() {
+    check(
+        "{groups: [{id: full, max: 0, new: {}}, {id: stale, new: {}, fault: true}, {id: bare}, {id: odd, new: {cpu: many}}, {id: whole, new: {}, zero_or_max: true}, {id: lacking, target: 3, new: {}}], pods: [{name: p, cpu: 2, app: p}]}",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn every_refusal_of_a_pod() {
+    check(
+        "{groups: [{id: small, new: {}}, {id: apart, new: {cpu: 16}, taints: [{key: only, value: gpu, effect: NoSchedule}]}, {id: arm, new: {cpu: 16}, labels: {arch: arm}}], pods: [{name: large, cpu: 8, app: p, spec: {nodeSelector: {arch: amd}, containers: []}}, {name: port, cpu: 1, app: q, spec: {nodeSelector: {arch: riscv}, containers: []}}]}",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn pods_that_do_not_count() {
+    let yaml = "{groups: [{id: a, new: {}}], nodes: [{name: n, group: a}], pods: [{name: old, cpu: 1, app: p}, {name: young, cpu: 4, app: p, age: 0}, {name: patient, cpu: 4, app: p, age: 3, annotations: {cluster-autoscaler.kubernetes.io/pod-scale-up-delay: 5m}}, {name: cheap, cpu: 4, app: p, priority: -11}, {name: second, cpu: 4, app: p, nominated: n}, {name: claims, cpu: 4, app: p, spec: {containers: [], volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}}]}";
+    let scene = Scene::new(yaml).with(|it| it.scale_up.new_pod_delay = Duration::from_mins(1));
+    check_scene(scene, expect![[""]]);
+}
+
+#[test]
+fn what_is_to_come_is_filled_first() {
+    let mut scene = Scene::new(
+        "{groups: [{id: a, target: 2, new: {}}], pods: [{name: p1, cpu: 3, app: p}, {name: p2, cpu: 3, app: p}, {name: p3, cpu: 3, app: p}]}",
+    );
+    let action = Action::Increase { group: "a".into(), delta: 2, baseline: 0 };
+    let outcome = Outcome { action, step: Step::Requested };
+    scene.registry.record(scene.now, &outcome).unwrap();
+    check_scene(scene, expect![[""]]);
+}
+
+#[test]
+fn daemons_take_their_part_of_new_nodes() {
+    check(
+        "{groups: [{id: a, new: {}}, {id: b, new: {cpu: 5}, taints: [{key: k, effect: NoSchedule}]}], daemons: [{name: agent, cpu: 500m}], pods: [{name: p1, cpu: 4, app: p}, {name: p2, cpu: 3500m, app: q}]}",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn a_template_is_taken_from_a_node_that_is_there() {
+    let yaml = "{groups: [{id: a, new: {cpu: 64}}], nodes: [{name: n, group: a, labels: {disk: fast}, taints: [{key: node.kubernetes.io/memory-pressure, effect: NoSchedule}, {key: DeletionCandidateOfClusterAutoscaler, effect: PreferNoSchedule}]}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: fits, cpu: 4, app: p, spec: {nodeSelector: {disk: fast}, containers: []}}, {name: large, cpu: 5, app: q}]}";
+    check(yaml, expect![[""]]);
+}
+
+const TWO_ALIKE: &str = "{groups: [{id: a, new: {}, target: 1}, {id: b, new: {}, labels: {topology.kubernetes.io/zone: z2}}, {id: c, new: {}, labels: {disk: fast}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: p1, cpu: 3, app: p}, {name: p2, cpu: 3, app: p}, {name: p3, cpu: 3, app: p}]}";
+
+#[test]
+fn groups_alike_share() {
+    let scene = Scene::new(TWO_ALIKE).with(|it| it.scale_up.balances_similar_groups = true);
+    check_scene(scene, expect![[""]]);
+}
+
+#[test]
+fn limits_of_the_whole_cluster() {
+    let limited = |change: fn(&mut autoscaler::core::Config), expected: Expect| {
+        check_scene(Scene::new(TWO_ALIKE).with(change), expected);
+    };
+    limited(|it| it.limits.nodes_max = Some(3), expect![[""]]);
+    limited(|it| it.limits.nodes_max = Some(1), expect![[""]]);
+    limited(|it| it.scale_up.nodes_per_scale_up_max = 1, expect![[""]]);
+    limited(|it| _ = it.limits.resources.insert("cpu".to_owned(), 0..=8), expect![[""]]);
+    limited(|it| _ = it.limits.resources.insert("memory".to_owned(), 0..=1 << 30), expect![[""]]);
+}
+
+const THREE_KINDS: &str = "{groups: [{id: large, new: {cpu: 16, memory: 64Gi, pods: 50}}, {id: small, new: {cpu: 2, memory: 4Gi}}, {id: tall, new: {cpu: 4, memory: 4Gi}}], pods: [{name: p1, cpu: 2, memory: 1Gi, app: p}, {name: p2, cpu: 2, memory: 1Gi, app: p}, {name: p3, cpu: 2, memory: 1Gi, app: p}, {name: p4, cpu: 2, memory: 5Gi, app: q}]}";
+
+#[test]
+fn each_expander_chooses_by_its_own_measure() {
+    let patterns = [(20, vec!["^none$".to_owned()]), (10, vec!["ll$".to_owned()])];
+    let priorities = Priorities::new(&patterns.into()).unwrap();
+    let chosen = |names: &str, seed: u64| {
+        let chain = Expander::parse_chain(names, &priorities).unwrap();
+        let mut scene = Scene::new(THREE_KINDS).with(|it| it.scale_up.expanders = chain);
+        scene.seed = seed;
+        let plan = scene.run().scale_up.unwrap();
+        plan.increases[0].group.0.clone()
+    };
+    assert_eq!(chosen("least-waste", 0), "tall");
+    assert_eq!(chosen("most-pods", 0), "large");
+    assert_eq!(chosen("least-nodes", 0), "large");
+    assert_eq!(chosen("priority,least-nodes", 0), "tall");
+    assert_eq!(chosen("priority,most-pods", 0), chosen("priority,most-pods", 0));
+    let drawn: Vec<_> = (0..3).map(|seed| chosen("random", seed)).collect();
+    assert_eq!(drawn, ["large", "small", "tall"]);
+}
+
+#[test]
+fn pods_are_told_in_upstreams_words() {
+    let mut scene = Scene::new(
+        "{groups: [{id: a, new: {}, max: 3}, {id: b, new: {}, max: 0}], pods: [{name: good, cpu: 2, app: p}, {name: huge, cpu: 9, app: q}]}",
+    );
+    let account = scene.run();
+    let told: Vec<_> = account
+        .events
+        .iter()
+        .map(|event| match &event.about {
+            Subject::Pod(pod) => format!("{pod} {}: {}", event.reason, event.message),
+            other => format!("{other:?} {}: {}", event.reason, event.message),
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "default/good TriggeredScaleUp: pod triggered scale-up: [{a 0->1 (max: 3)}]",
+            "default/huge NotTriggerScaleUp: pod didn't trigger scale-up: 1 Insufficient cpu, 1 max node group size reached",
+        ]
+    );
+}
+
+#[test]
+fn an_empty_cluster_grows_only_if_it_may() {
+    let yaml = "{groups: [{id: a, new: {}}], pods: [{name: p, cpu: 1, app: p}]}";
+    let mut grows = Scene::new(yaml);
+    assert!(grows.run().scale_up.is_some());
+    let mut stays = Scene::new(yaml).with(|it| it.scale_up.scales_from_zero = false);
+    assert!(stays.run().scale_up.is_none());
+}
+
+#[test]
+fn an_estimate_can_be_cut_short() {
+    use autoscaler::core::{Inputs, Iteration, Next};
+    let mut scene = Scene::new(THREE_KINDS);
+    let (facts, world, config) = (scene.facts(), scene.world(), scene.config.clone());
+    let inputs = Inputs { now: scene.now, seed: 0, facts: &facts, world: &world, config: &config };
+    let mut iteration = Iteration::begin(inputs, &mut scene.registry, &scene.memory);
+    let mut cut = Vec::new();
+    loop {
+        match iteration.next(&mut scene.registry, &mut scene.memory, 1) {
+            Next::Act(_) => iteration.on_effect(&autoscaler::core::Effect::Done, &mut scene.memory),
+            Next::Working => cut.extend(iteration.cut()),
+            Next::Ended => break,
+        }
+    }
+    assert!(!cut.is_empty(), "there was something to cut");
+    assert!(iteration.account().ending.is_some());
+}

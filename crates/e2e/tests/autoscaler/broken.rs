@@ -1,0 +1,118 @@
+//! Nodes that do not come, do not register or do not start, each told apart.
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use crate::stage::{Stage, cases, group, target};
+
+cases![
+    a_silent_stockout_is_given_up_and_another_group_grows,
+    missing_quota_is_told_at_once_and_another_group_grows,
+    an_instance_that_never_registers_is_deleted,
+    a_node_that_never_starts_is_removed,
+    machines_that_are_lost_are_given_up,
+];
+
+/// Pods of two CPUs leave nothing of a small node, so that group is chosen first.
+const TWO_POOLS: &str = "
+tick: 200ms
+groups:
+- {id: large, max: 5, capacity: {cpu: '8', memory: 16Gi, pods: '110'}, boot: 500ms, register: 300ms, ready: 300ms, delete: 500ms}
+- {id: small, max: 5, boot: 500ms, register: 300ms, ready: 300ms, delete: 500ms}
+faults: [{fault: FAULT, group: small}]
+";
+
+/// SC4.1
+async fn a_silent_stockout_is_given_up_and_another_group_grows(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&TWO_POOLS.replace("FAULT", "stockout")).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the groups to be known", |it| target(it, "small") == 0).await?;
+    stage.pods(&["a", "b"], "2", &json!({})).await?;
+    autoscaler.wait_status("the increase", |it| target(it, "small") == 1).await?;
+    let status = autoscaler
+        .wait_status("the backoff", |it| {
+            group(it, "small")["scaleUp"]["backoffInfo"]["errorCode"] == "timeout"
+        })
+        .await?;
+    ensure!(group(&status, "small")["scaleUp"]["status"] == "Backoff", "{status}");
+    stage.wait_event("ScaleUpTimedOut").await?;
+    stage.wait_bound(2).await?;
+    let status = autoscaler.wait_status("the rest", |it| target(it, "small") == 0).await?;
+    ensure!(target(&status, "large") == 1, "{status}");
+    autoscaler.stop().await
+}
+
+/// SC4.2
+async fn missing_quota_is_told_at_once_and_another_group_grows(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&TWO_POOLS.replace("FAULT", "quota")).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the groups to be known", |it| target(it, "small") == 0).await?;
+    stage.pods(&["a", "b"], "2", &json!({})).await?;
+    let note = stage.wait_event("ScaleUpFailed").await?;
+    ensure!(note.contains("QUOTA_EXCEEDED"), "{note}");
+    stage.wait_bound(2).await?;
+    let status = autoscaler
+        .wait_status("the failed machine to be deleted", |it| target(it, "small") == 0)
+        .await?;
+    ensure!(target(&status, "large") == 1, "{status}");
+    ensure!(autoscaler.metric("cluster_autoscaler_failed_node_creations_total").await? >= 1.0);
+    autoscaler.stop().await
+}
+
+/// SC5.1. A node of another group, since without any Node every instance would look unregistered.
+async fn an_instance_that_never_registers_is_deleted(stage: &mut Stage) -> Result<()> {
+    let two = TWO_POOLS
+        .replace("FAULT", "never-registers")
+        .replace("id: large,", "id: large, target: 1,");
+    stage.cloud(&two).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the groups to be known", |it| target(it, "large") == 1).await?;
+    stage.wait_nodes(1).await?;
+    let fits_small = json!({"nodeSelector": {"simcloud.windlass.dev/group": "small"}});
+    stage.pods(&["a"], "2", &fits_small).await?;
+    autoscaler.wait_status("the increase", |it| target(it, "small") == 1).await?;
+    stage.wait_event("DeleteUnregistered").await?;
+    ensure!(
+        autoscaler.metric("cluster_autoscaler_old_unregistered_nodes_removed_count").await? >= 1.0
+    );
+    autoscaler.stop().await
+}
+
+/// SC3.1
+async fn a_node_that_never_starts_is_removed(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&TWO_POOLS.replace("FAULT", "never-ready, count: 1")).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-delay-after-add=1s"])?;
+    autoscaler.wait_status("the groups to be known", |it| target(it, "small") == 0).await?;
+    stage.pods(&["a", "b"], "2", &json!({})).await?;
+    let status = autoscaler
+        .wait_status("a broken start", |it| {
+            it["clusterWide"]["health"]["nodeCounts"]["registered"]["unready"]["total"] == 1
+        })
+        .await?;
+    let nodes = stage.json(&["get", "nodes"]).await?;
+    let broken = nodes["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|node| node["metadata"]["labels"]["simcloud.windlass.dev/group"] == "small");
+    let broken = broken.and_then(|node| node["metadata"]["name"].as_str()).unwrap_or_default();
+    let words = autoscaler.explain(broken).await?;
+    ensure!(words.contains("class    BrokenStart"), "{words}\n{status}");
+    stage.wait_bound(2).await?;
+    let status = autoscaler.wait_status("it to be removed", |it| target(it, "small") == 0).await?;
+    ensure!(target(&status, "large") == 1, "{status}");
+    autoscaler.stop().await
+}
+
+/// The rule of SC4.3: sizes that stay wrong, without a request that would explain it.
+async fn machines_that_are_lost_are_given_up(stage: &mut Stage) -> Result<()> {
+    let raised = TWO_POOLS
+        .replace("FAULT", "vanishes, from: 3s, count: 2")
+        .replace("id: small,", "id: small, target: 3,");
+    stage.cloud(&raised).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the group to be known", |it| target(it, "small") == 3).await?;
+    let status = autoscaler.wait_status("the reduction", |it| target(it, "small") == 1).await?;
+    ensure!(target(&status, "large") == 0, "{status}");
+    autoscaler.stop().await
+}

@@ -1,0 +1,60 @@
+//! Too many unready nodes halt everything.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use e2e::wait::pass;
+use serde_json::json;
+
+use crate::stage::{Stage, cases, target};
+
+cases![half_of_the_nodes_unready_halts, three_of_four_do_not];
+
+const POOL: &str = "
+tick: 200ms
+groups: [{id: pool, max: 20, target: TARGET, boot: 500ms, register: 300ms, ready: 300ms}]
+faults: [{fault: not-ready, from: 8s, until: UNTIL, count: COUNT}]
+";
+
+fn pool(nodes: u32, unready: u32, until: &str) -> String {
+    let pool = POOL.replace("TARGET", &nodes.to_string());
+    pool.replace("COUNT", &unready.to_string()).replace("UNTIL", until)
+}
+
+/// SC8.1
+async fn half_of_the_nodes_unready_halts(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&pool(10, 5, "40s")).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    let halted = autoscaler
+        .wait_status("the halt", |it| it["clusterWide"]["health"]["status"] == "Unhealthy")
+        .await?;
+    let message = halted["message"].as_str().unwrap_or_default();
+    ensure!(message.contains("5 of 10 autoscaled nodes are unready"), "{message}");
+    stage.wait_event("ClusterUnhealthy").await?;
+    ensure!(autoscaler.metric("cluster_autoscaler_cluster_safe_to_autoscale").await? == 0.0);
+    let names: Vec<String> = (0..20).map(|number| format!("p{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    stage.pods(&names, "3", &json!({})).await?;
+    pass(Duration::from_secs(3)).await?;
+    let status = autoscaler.status().await?;
+    if status["clusterWide"]["health"]["status"] == "Unhealthy" {
+        ensure!(target(&status, "pool") == 10, "{status}");
+    }
+    let resumed = autoscaler.wait_status("it to go on", |it| target(it, "pool") == 20).await?;
+    ensure!(resumed["clusterWide"]["health"]["status"] == "Healthy", "{resumed}");
+    autoscaler.stop().await
+}
+
+/// SC8.3
+async fn three_of_four_do_not(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&pool(4, 3, "1h")).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    let status = autoscaler
+        .wait_status("three to be unready", |it| {
+            it["clusterWide"]["health"]["nodeCounts"]["registered"]["unready"]["total"] == 3
+        })
+        .await?;
+    ensure!(status["clusterWide"]["health"]["status"] == "Healthy", "{status}");
+    ensure!(autoscaler.metric("cluster_autoscaler_cluster_safe_to_autoscale").await? == 1.0);
+    autoscaler.stop().await
+}
