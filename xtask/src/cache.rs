@@ -54,6 +54,21 @@ impl Cache {
         self.root.join("wheels")
     }
 
+    /// Maven's repository: apart from the user's own.
+    pub(crate) fn maven(&self) -> PathBuf {
+        self.root.join("maven")
+    }
+
+    /// Jars on their way into a peer.
+    pub(crate) fn jars(&self) -> PathBuf {
+        self.root.join("jars")
+    }
+
+    /// The nodes that `cargo xtask ignite` runs: their settings, data and logs.
+    pub(crate) fn ignite(&self) -> PathBuf {
+        self.root.join("ignite")
+    }
+
     pub(crate) fn toolchains(&self) -> PathBuf {
         self.root.join("toolchains")
     }

@@ -7,6 +7,7 @@
 mod cache;
 mod checkout;
 mod fix;
+mod ignite;
 mod peers;
 mod process;
 mod rules;
@@ -40,6 +41,9 @@ enum Task {
         #[arg(long)]
         rules: bool,
     },
+    /// Run a cluster of Ignite nodes on this machine's loopback
+    #[command(subcommand)]
+    Ignite(ignite::Command),
     /// Format, and apply what clippy can apply by itself
     Fix,
     /// Verify, then run every suite, those against real peers included
@@ -70,6 +74,7 @@ fn run(task: Task) -> Result<bool> {
         Task::Provision { peers } => peers::provision_named(&checkout, &peers),
         Task::Verify { rules: true } => verify::run_rules(&checkout),
         Task::Verify { rules: false } => verify::run(&checkout),
+        Task::Ignite(command) => ignite::run(&checkout, &command),
         Task::Fix => fix::run(&checkout),
         Task::Test { full, filter } => {
             suites::run(&checkout, &suites::Options { is_full: full, filter })

@@ -16,6 +16,7 @@
 //! | kwok 0.8.0 | `TEST_ASSET_KWOK` |
 //! | etcd-client 0.21.1 | `TEST_ASSET_ETCD_CLIENT` |
 //! | python-etcd3 0.12.0 | `TEST_ASSET_PYTHON_ETCD3` |
+//! | ignite 3.1.0 | `TEST_ASSET_IGNITE3_LIB`, a folder of jars |
 
 mod build;
 mod catalogue;

@@ -31,10 +31,16 @@ pub trait Subject {
 }
 
 /// Makes a test of every obligation. The argument is an expression for a fresh [`Subject`].
+///
+/// For harnesses of another kind, `conformance!(cases of Kind)` is an array of all names with their
+/// functions on that kind of subject.
 #[macro_export]
 macro_rules! conformance {
-    ($subject:expr) => {
-        $crate::conformance!(@each $subject;
+    (cases of $subject:ty) => {
+        $crate::conformance! { @name cases [$subject] }
+    };
+    (@name $what:ident $subject:tt) => {
+        $crate::conformance! { @$what $subject
             an_empty_journal_stands_at_the_initial_revision
             claims_rise_and_survive
             a_later_claim_fences_every_write
@@ -53,14 +59,24 @@ macro_rules! conformance {
             an_image_fills_an_empty_journal_only
             readers_see_only_whole_batches
             histories_agree_with_the_model
-        );
+        }
     };
-    (@each $subject:expr; $($name:ident)*) => {
+    (@each [$subject:expr] $($name:ident)*) => {
         $(
             #[test]
             fn $name() {
                 $crate::suite::$name(&mut $subject);
             }
         )*
+    };
+    (@cases [$subject:ty] $($name:ident)*) => {
+        [$((
+            stringify!($name),
+            (|subject: &mut $subject| $crate::suite::$name(subject)) as fn(&mut $subject),
+        )),*]
+    };
+    // Last, because every one of the others would be tried as an expression first.
+    ($subject:expr) => {
+        $crate::conformance! { @name each [$subject] }
     };
 }

@@ -5,6 +5,7 @@
 
 mod cargo;
 mod go;
+mod maven;
 mod python;
 
 use std::path::{Path, PathBuf};
@@ -89,6 +90,7 @@ fn find(cache: &Cache, source: &Source) -> Result<Search> {
     match source {
         Source::Go { ldflags } => go::find(cache, ldflags),
         Source::Cargo { protoc } => cargo::find(protoc),
+        Source::Maven => Ok(maven::find()),
         Source::Python => Ok(python::find()),
     }
 }
@@ -155,6 +157,9 @@ mod tests {
         let silent = "  Could not resolve host: index.example";
         assert!(check(&cargo::WORDS, silent).is_some());
         assert_eq!(check(&cargo::WORDS, "error: the lock file needs to be updated"), None);
+        let silent = "Could not transfer artifact a:b:jar:1 from/to c: Unknown host d";
+        assert!(check(&maven::WORDS, silent).is_some());
+        assert_eq!(check(&maven::WORDS, "Could not find artifact a:b:jar:1"), None);
         assert!(check(&python::WORDS, "Failed to establish a new connection: refused").is_some());
         let changed = "WARNING: Retrying, Read timed out\nTHESE PACKAGES DO NOT MATCH THE HASHES";
         assert_eq!(check(&python::WORDS, changed), None);

@@ -25,6 +25,8 @@ pub(super) enum Source {
     Cargo {
         protoc: &'static str,
     },
+    /// Jars; the program is the folder they are in.
+    Maven,
     /// Python packages; the program is the interpreter that finds them.
     Python,
 }
@@ -204,6 +206,19 @@ const CATALOGUE: &[Peer] = &[
             },
         }],
     },
+    Peer {
+        name: "ignite",
+        version: "3.1.0",
+        recipe: "ignite-3.1.0",
+        source: Source::Maven,
+        programs: &[Program {
+            name: "lib",
+            variable: "TEST_ASSET_IGNITE3_LIB",
+            stand_in: None,
+            package: "ignite-runner",
+            probe: Probe { arguments: &["ignite-runner"], answer: "ignite-runner-3.1.0.jar" },
+        }],
+    },
 ];
 
 const KUBERNETES_PROBE: Probe = Probe { arguments: &["--version"], answer: "Kubernetes v1.36.4" };
@@ -245,6 +260,7 @@ mod tests {
             let manifest = match peer.source {
                 Source::Go { .. } => "go.mod",
                 Source::Cargo { .. } => "Cargo.lock",
+                Source::Maven => "pom.xml",
                 Source::Python => "requirements.txt",
             };
             let named = std::fs::read_to_string(recipes.join(peer.recipe).join(manifest)).unwrap();

@@ -12,6 +12,8 @@ enum Family {
     /// Wire types: no logic, and nothing of ours below.
     Wire,
     Core,
+    /// Clients of storage engines, which know nothing of ours.
+    Engine,
     Journal,
     /// What several services are built from.
     Foundation,
@@ -29,7 +31,7 @@ const FAMILIES: &[(&str, Family)] = &[
     ("registry", Family::Core),
     ("fit", Family::Core),
     ("journal", Family::Journal),
-    ("ignite-client", Family::Foundation),
+    ("ignite-client", Family::Engine),
     ("journal-ignite", Family::Journal),
     ("journal-raft", Family::Journal),
     ("sandbox", Family::Foundation),
@@ -104,6 +106,8 @@ mod tests {
         assert_eq!(count("windlass", "store", None), 0);
         assert_eq!(count("store", "mvcc", None), 0);
         assert_eq!(count("journal-raft", "journal", None), 0);
+        assert_eq!(count("journal-ignite", "ignite-client", None), 0);
+        assert_eq!(count("ignite-client", "journal", None), 1);
         assert_eq!(count("mvcc", "store", None), 1);
         assert_eq!(count("etcd-api", "mvcc", None), 1);
         assert_eq!(count("mvcc", "registry", None), 1);

@@ -1,0 +1,106 @@
+//! How opening, reading and writing fail, in words for whoever runs the grid.
+
+use std::{fmt, io, sync::Arc};
+
+use mvcc::Revision;
+
+/// Why the journal on Ignite could not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error(
+        "`{name}` cannot name a schema: capitals, digits and `_` can, beginning with a capital"
+    )]
+    SchemaName { name: String },
+    #[error("cannot start the journal's own threads")]
+    Threads {
+        #[source]
+        source: Arc<io::Error>,
+    },
+    #[error("user or password are wrong")]
+    WrongCredentials {
+        #[source]
+        source: ignite_client::Error,
+    },
+    #[error("{step}")]
+    Grid {
+        step: &'static str,
+        #[source]
+        source: ignite_client::Error,
+    },
+    #[error("there is no journal in schema {schema}: create it with `init`")]
+    NotThere { schema: String },
+    #[error("schema {schema} holds something else: {what}")]
+    Foreign { schema: String, what: String },
+    #[error("schema {schema} has format {found}, this program reads {supported}")]
+    Format { schema: String, found: i32, supported: i32 },
+    #[error("the grid's settings could lose acknowledged writes: {}", list(unsafe_settings))]
+    UnsafeSettings { unsafe_settings: Vec<Unsafe> },
+    #[error("the settings of the grid cannot be read from {address}")]
+    Rest {
+        address: String,
+        #[source]
+        source: Arc<io::Error>,
+    },
+    #[error("the settings of the grid are unknown: no address of its REST interface was given")]
+    NoRest,
+    #[error("column {column} of {table} holds {found}")]
+    BadRow { table: &'static str, column: &'static str, found: String },
+    #[error("revision {revision} is missing in HISTORY")]
+    MissingRevision { revision: Revision },
+    #[error("other writers were in the way {attempts} times in a row")]
+    Contended {
+        attempts: u32,
+        #[source]
+        source: ignite_client::Error,
+    },
+    #[error("the journal takes no more writes, because an earlier one failed")]
+    Stopped,
+}
+
+/// A setting that is not safe, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsafe {
+    pub setting: String,
+    pub found: String,
+    pub needed: String,
+}
+
+/// What every step of the grid may fail with, put into the words of this crate.
+pub(crate) trait Step<T> {
+    fn step(self, step: &'static str) -> Result<T, Error>;
+}
+
+// === impl Error ===
+
+impl From<Error> for journal::Error {
+    fn from(source: Error) -> Self {
+        Self::Unavailable { source: Box::new(source) }
+    }
+}
+
+// === impl Unsafe ===
+
+impl fmt::Display for Unsafe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is {}, it must be {}", self.setting, self.found, self.needed)
+    }
+}
+
+fn list(unsafe_settings: &[Unsafe]) -> String {
+    unsafe_settings.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+// === impl Step ===
+
+impl<T> Step<T> for Result<T, ignite_client::Error> {
+    fn step(self, step: &'static str) -> Result<T, Error> {
+        self.map_err(|source| {
+            if source.is_wrong_credentials() {
+                Error::WrongCredentials { source }
+            } else {
+                Error::Grid { step, source }
+            }
+        })
+    }
+}

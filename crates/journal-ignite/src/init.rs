@@ -1,0 +1,38 @@
+//! Creating the tables, once.
+
+use ignite_client::Client;
+
+use crate::{
+    Error, Options,
+    error::Step,
+    head::Head,
+    layout::{Layout, check_schema, script},
+    lifecycle::Engine,
+};
+
+/// Creates schema, zone and tables where they are missing, and leaves what is there. Blocks.
+///
+/// # Errors
+///
+/// If the grid cannot be reached, or holds something else under these names.
+pub fn init(options: &Options) -> Result<(), Error> {
+    check_schema(&options.schema)?;
+    let options = options.clone();
+    Engine::start()?.wait(async move { create(&options).await })
+}
+
+async fn create(options: &Options) -> Result<(), Error> {
+    let client = Client::connect(options.client.clone()).await.step("connect to the grid")?;
+    client.execute_script(&script(options)).await.step("create the journal's tables")?;
+    let name = format!("{}.HEAD", options.schema);
+    let head = client.table(&name).await.step("find the journal's tables")?;
+    // Whoever comes second finds the row and leaves it.
+    match head.insert(None, &Head::EMPTY.to_row(&Layout::new())).await {
+        Err(
+            error @ (ignite_client::Error::NoColumn { .. }
+            | ignite_client::Error::WrongType { .. }
+            | ignite_client::Error::NoKey { .. }),
+        ) => Err(Error::Foreign { schema: options.schema.clone(), what: error.to_string() }),
+        inserted => inserted.step("write the first HEAD").map(drop),
+    }
+}

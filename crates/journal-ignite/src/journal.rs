@@ -1,0 +1,152 @@
+//! The trait, each call as a future that is waited for.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use etcd_api::mvccpb::KeyValue;
+use ignite_client::Client;
+use journal::{
+    AppendError, Batch, BatchId, Epoch, Error as JournalError, Head, Image, Journal, Size,
+};
+use mvcc::{Position, Record, Revision};
+use parking_lot::Mutex;
+
+use crate::{Error, Options, error::Step, grid::Grid, lifecycle::Engine, settings};
+
+/// Ignite does not tell how much room a zone has; its own limits end a write with an error.
+const AVAILABLE_BYTES: u64 = u64::MAX >> 1;
+
+/// A journal in tables of an Ignite grid.
+#[derive(Debug)]
+pub struct IgniteJournal {
+    // Dropped first, so that no future outlives the threads it runs on.
+    grid: Arc<Grid>,
+    engine: Engine,
+    /// What is kept, as far as it is known; asked for anew after something was deleted.
+    bytes: Mutex<Option<u64>>,
+}
+
+// === impl IgniteJournal ===
+
+impl IgniteJournal {
+    /// Opens a journal that [`init`](crate::init) created. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the grid cannot be reached or used, holds no journal, or has settings that could lose
+    /// acknowledged writes.
+    pub fn open(options: Options) -> Result<Self, Error> {
+        let engine = Engine::start()?;
+        let grid = engine.wait(async move {
+            let client = Client::connect(options.client.clone()).await;
+            let client = client.step("connect to the grid")?;
+            let grid = Grid::open(client, &options).await?;
+            settings::check(&grid.client, &options).await?;
+            Ok::<_, Error>(grid)
+        })?;
+        Ok(Self { grid: Arc::new(grid), engine, bytes: Mutex::new(None) })
+    }
+
+    fn wait<T, F>(&self, work: impl FnOnce(Arc<Grid>) -> F) -> T
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + Send + 'static,
+    {
+        self.engine.wait(work(Arc::clone(&self.grid)))
+    }
+
+    fn on_written(&self, records: &[Record]) {
+        let changes = records.iter().flat_map(Record::positions);
+        let added: usize = changes.map(|(_, kv)| kv.key().len() + kv.value().len()).sum();
+        if let Some(bytes) = &mut *self.bytes.lock() {
+            *bytes += added as u64;
+        }
+    }
+}
+
+impl Journal for IgniteJournal {
+    fn claim(&self) -> Result<Epoch, JournalError> {
+        Ok(self.wait(|grid| async move { grid.claim().await })?)
+    }
+
+    fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
+        let owned = batch.clone();
+        self.wait(|grid| async move { grid.append(epoch, &owned).await })?;
+        self.on_written(&batch.records);
+        Ok(())
+    }
+
+    /// Waits for a transaction whose end is not known, so that its batch cannot appear later.
+    fn holds(&self, id: BatchId) -> Result<bool, JournalError> {
+        let head = self.wait(|grid| async move { grid.head_settled().await })?;
+        Ok(head.holds(id))
+    }
+
+    fn durable(&self) -> Result<Revision, JournalError> {
+        Ok(self.wait(|grid| async move { grid.head_now().await })?.revision)
+    }
+
+    fn meta(&self) -> Result<Vec<(Bytes, Bytes)>, JournalError> {
+        Ok(self.wait(|grid| async move { grid.all_meta().await })?)
+    }
+
+    fn heads(&self, visit: &mut dyn FnMut(Head)) -> Result<(), JournalError> {
+        let mut cursor = self.wait(|grid| async move { grid.all_heads().await })?;
+        loop {
+            let (heads, rest) = self.engine.wait(async move {
+                let heads = cursor.heads().await;
+                (heads, cursor)
+            });
+            cursor = rest;
+            let heads = heads?;
+            if heads.is_empty() {
+                return Ok(());
+            }
+            heads.into_iter().for_each(&mut *visit);
+        }
+    }
+
+    fn records(&self, from: Revision, bytes_max: usize) -> Result<Vec<Record>, JournalError> {
+        Ok(self.wait(|grid| async move { grid.records(from, bytes_max).await })?)
+    }
+
+    fn read(&self, at: Position) -> Result<Option<KeyValue>, JournalError> {
+        Ok(self.wait(|grid| async move { grid.one(at).await })?)
+    }
+
+    fn forget(&self, epoch: Epoch, positions: &[Position]) -> Result<(), AppendError> {
+        let owned = positions.to_vec();
+        self.wait(|grid| async move { grid.forget(epoch, &owned).await })?;
+        if !positions.is_empty() {
+            *self.bytes.lock() = None;
+        }
+        Ok(())
+    }
+
+    fn ingest(&self, epoch: Epoch, image: &Image) -> Result<(), AppendError> {
+        let owned = image.clone();
+        self.wait(|grid| async move { grid.ingest(epoch, &owned).await })?;
+        self.on_written(&image.records);
+        Ok(())
+    }
+
+    /// Ignite collects what was deleted by itself.
+    fn maintain(&self) -> Result<bool, JournalError> {
+        Ok(false)
+    }
+
+    fn condense(&self, epoch: Epoch) -> Result<(), AppendError> {
+        self.wait(|grid| async move { grid.check_held(epoch).await })
+    }
+
+    /// What is kept; what Ignite takes for it on its disks it does not tell.
+    fn size(&self) -> Result<Size, JournalError> {
+        let known = *self.bytes.lock();
+        let bytes = match known {
+            Some(bytes) => bytes,
+            None => self.wait(|grid| async move { grid.bytes().await })?,
+        };
+        *self.bytes.lock() = Some(bytes);
+        Ok(Size { total_bytes: bytes, in_use_bytes: bytes, available_bytes: AVAILABLE_BYTES })
+    }
+}

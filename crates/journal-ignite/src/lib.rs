@@ -1,0 +1,25 @@
+//! The journal on Apache Ignite 3.
+//!
+//! Owns the tables and what a row of them means, the fence, and the refusal of settings that could
+//! lose an acknowledged write. It keeps nothing beside the grid: any process may open it, and the last
+//! that claimed it writes. It knows nothing of requests, watches or clients.
+
+mod append;
+mod claim;
+mod error;
+mod forget;
+mod grid;
+mod head;
+mod init;
+mod journal;
+mod layout;
+mod lifecycle;
+mod options;
+mod read;
+mod rows;
+mod settings;
+
+pub use error::{Error, Unsafe};
+pub use init::init;
+pub use journal::IgniteJournal;
+pub use options::Options;

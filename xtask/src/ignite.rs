@@ -1,0 +1,121 @@
+//! A cluster of Ignite nodes on loopback, for trying things out: `cargo xtask ignite up` and `down`.
+//!
+//! Owns the nodes' settings, data and logs, all in the user's cache folder. Nodes outlive this
+//! process; what is running is known by the files they are started with.
+
+mod node;
+mod rest;
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Subcommand;
+
+use self::node::Node;
+use crate::cache::Cache;
+use crate::checkout::Checkout;
+use crate::peers::{self, Provision};
+use crate::process::Stopwatch;
+
+const PEER: &str = "ignite-3.1.0";
+/// More would not fit a desk's memory: a node takes about 0.8 GB.
+const NODES_MAX: u16 = 7;
+/// A node of a busy machine answers after half a minute.
+const START_WAIT: Duration = Duration::from_secs(180);
+const POLL_EVERY: Duration = Duration::from_millis(200);
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Start the nodes, make them one cluster, and print where clients reach it
+    Up {
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=i64::from(NODES_MAX)))]
+        nodes: u16,
+    },
+    /// Stop the nodes
+    Down {
+        /// Remove what they kept, too
+        #[arg(long)]
+        purge: bool,
+    },
+}
+
+pub(crate) fn run(checkout: &Checkout, command: &Command) -> Result<bool> {
+    let cache = Cache::open()?;
+    match command {
+        Command::Up { nodes } => up(checkout, &cache, *nodes),
+        Command::Down { purge } => down(&cache, *purge),
+    }
+}
+
+fn up(checkout: &Checkout, cache: &Cache, count: u16) -> Result<bool> {
+    let peer = peers::catalogue()
+        .iter()
+        .find(|peer| peer.to_string() == PEER)
+        .context("Ignite is in the catalogue")?;
+    let library = match peers::provision(checkout, peer)? {
+        Provision::Ready(assets) => assets.first().context("Ignite has one asset")?.path.clone(),
+        Provision::Unavailable(reason) => bail!("{PEER}: unavailable: {reason}"),
+    };
+    let nodes: Vec<Node> = (1..=count).map(|number| Node::new(cache, number)).collect();
+    let stopwatch = Stopwatch::start();
+    for node in &nodes {
+        if node.process()?.is_none() {
+            node.start(&library, count)?;
+        }
+    }
+    for node in &nodes {
+        wait(node, |state| state.is_some())?;
+    }
+    if rest::state(nodes[0].rest_port())?.as_deref() == Some("STARTING") {
+        rest::initialize(nodes[0].rest_port(), nodes.iter().map(Node::name))?;
+    }
+    for node in &nodes {
+        wait(node, |state| state == Some("STARTED"))?;
+    }
+    eprintln!("{count} nodes are up after {}", stopwatch.elapsed());
+    let list = |port: fn(&Node) -> u16| {
+        let all = nodes.iter().map(|node| format!("127.0.0.1:{}", port(node)));
+        all.collect::<Vec<_>>().join(",")
+    };
+    println!("clients: {}", list(Node::client_port));
+    println!("rest:    {}", list(Node::rest_port));
+    Ok(true)
+}
+
+fn wait(node: &Node, is_reached: impl Fn(Option<&str>) -> bool) -> Result<()> {
+    let polls = START_WAIT.as_millis() / POLL_EVERY.as_millis();
+    for _ in 0..polls {
+        if node.process()?.is_none() {
+            bail!("{} ended; its log is {}", node.name(), node.log().display());
+        }
+        if is_reached(rest::state(node.rest_port())?.as_deref()) {
+            return Ok(());
+        }
+        pause();
+    }
+    bail!("{} is not ready; its log is {}", node.name(), node.log().display())
+}
+
+fn down(cache: &Cache, is_purged: bool) -> Result<bool> {
+    let nodes: Vec<Node> = (1..=NODES_MAX).map(|number| Node::new(cache, number)).collect();
+    for node in &nodes {
+        if node.stop()? {
+            eprintln!("{} is told to stop", node.name());
+        }
+    }
+    for node in &nodes {
+        while node.process()?.is_some() {
+            pause();
+        }
+    }
+    if is_purged && cache.ignite().exists() {
+        fs::remove_dir_all(cache.ignite()).context("cannot remove the nodes' data")?;
+    }
+    Ok(true)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a tool that waits for other processes")]
+fn pause() {
+    std::thread::sleep(POLL_EVERY);
+}
