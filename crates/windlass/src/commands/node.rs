@@ -80,13 +80,9 @@ fn parts(node: Node) -> Result<Parts, Failure> {
                 identity: node.identity.as_ref(),
             };
             let store = own.serve()?;
+            let store = Some((store.data_dir, store.options));
             let node = Some(TaskNode { node, endpoints: Vec::new() });
-            Ok(Parts {
-                store: Some((store.data_dir, store.options)),
-                node,
-                labels: None,
-                sharder: None,
-            })
+            Ok(Parts { store, node, ..Parts::default() })
         }
     }
 }
