@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`scene`] | one test's world: runtime, scratch folder, programs; skipped if one is missing |
 //! | [`process`], [`store`], [`kube`] | starting, killing and restarting real programs |
+//! | [`ignite`] | a cluster of Ignite nodes |
 //! | [`replica`] | one process of a Kubernetes service |
 //! | [`labels`] | a cluster with the labels service on it |
 //! | [`sharding`] | a cluster with sharders and instances on it, and witnesses of what they do |
@@ -24,6 +25,7 @@ pub mod check;
 pub mod client;
 pub mod differential;
 pub mod http;
+pub mod ignite;
 pub mod kube;
 pub mod labels;
 pub mod load;

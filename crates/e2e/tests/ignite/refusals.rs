@@ -1,0 +1,124 @@
+//! What a journal refuses, and in which words.
+
+use anyhow::{Context, Result, ensure};
+use ignite_client::Credentials;
+use journal::Journal;
+use journal_ignite::{IgniteJournal, Options, init};
+
+use crate::stage::{Case, Kind, Stage};
+
+pub(crate) fn cases() -> Vec<Case> {
+    vec![
+        Case::new("refusals::a_wrong_address", Kind::Single, a_wrong_address),
+        Case::new(
+            "refusals::no_journal_and_a_foreign_one",
+            Kind::Single,
+            no_journal_and_a_foreign_one,
+        ),
+        Case::new("refusals::too_few_replicas", Kind::Single, too_few_replicas),
+        Case::new("refusals::a_lost_grid", Kind::Single, a_lost_grid),
+        Case::new("refusals::an_unsynced_log", Kind::Unsynced, an_unsynced_log),
+        Case::new("refusals::a_wrong_password", Kind::Secured, a_wrong_password),
+    ]
+}
+
+/// The whole chain of what opening failed with.
+fn refusal(options: Options) -> Result<String> {
+    let error = IgniteJournal::open(options).err().context("it was opened")?;
+    Ok(format!("{:#}", anyhow::Error::new(error)))
+}
+
+fn expect(told: &str, words: &[&str]) -> Result<()> {
+    for word in words {
+        ensure!(told.contains(word), "`{word}` is not in: {told}");
+    }
+    Ok(())
+}
+
+fn a_wrong_address(stage: &mut Stage) -> Result<()> {
+    let mut options = stage.journal();
+    let [nobody] = e2e::ports::free()?;
+    options.client.addresses = vec![format!("127.0.0.1:{nobody}")];
+    expect(&refusal(options)?, &["connect to the grid", "cannot connect to 127.0.0.1:"])?;
+    // Somebody listens, but speaks something else.
+    let mut options = stage.journal();
+    options.client.addresses = stage.ignite.rest();
+    expect(&refusal(options)?, &["does not speak the protocol of Ignite's clients"])
+}
+
+fn no_journal_and_a_foreign_one(stage: &mut Stage) -> Result<()> {
+    let options = stage.journal();
+    expect(&refusal(options.clone())?, &["there is no journal in schema", "init"])?;
+    let schema = options.schema.clone();
+    let client = stage.client();
+    let made = async {
+        let client = ignite_client::Client::connect(client).await?;
+        let script =
+            format!("CREATE SCHEMA {schema}; CREATE TABLE {schema}.HEAD (ID VARCHAR PRIMARY KEY)");
+        client.execute_script(&script).await
+    };
+    stage.runtime.block_on(made)?;
+    expect(&refusal(options.clone())?, &[&options.schema, "something else"])?;
+    let error = init(&options).err().context("somebody else's table was taken")?;
+    expect(&format!("{:#}", anyhow::Error::new(error)), &["something else"])?;
+
+    let newer = stage.journal();
+    init(&newer)?;
+    let update = format!("UPDATE {}.HEAD SET FORMAT = 99", newer.schema);
+    let client = stage.client();
+    stage.runtime.block_on(async {
+        let client = ignite_client::Client::connect(client).await?;
+        client.execute(None, &update, &[]).await.map(drop)
+    })?;
+    expect(&refusal(newer)?, &["format 99", "this program reads 1"])
+}
+
+fn too_few_replicas(stage: &mut Stage) -> Result<()> {
+    let mut options = stage.journal();
+    init(&options)?;
+    init(&options).context("a second time changes nothing")?;
+    options.is_unsafe_allowed = false;
+    let told = refusal(options.clone())?;
+    expect(&told, &["REPLICAS of zone", "is 1, it must be at least 3"])?;
+    ensure!(!told.contains("fsync"), "{told}");
+    options.rest.clear();
+    expect(&refusal(options)?, &["no address of its REST interface"])
+}
+
+fn an_unsynced_log(stage: &mut Stage) -> Result<()> {
+    let mut options = stage.journal();
+    init(&options)?;
+    IgniteJournal::open(options.clone()).context("unsafe settings are allowed")?;
+    options.is_unsafe_allowed = false;
+    expect(&refusal(options)?, &["ignite.raft.fsync of 127.0.0.1:", "is false, it must be true"])
+}
+
+fn a_wrong_password(stage: &mut Stage) -> Result<()> {
+    let mut options = stage.journal();
+    expect(&refusal(options.clone())?, &["user or password are wrong"])?;
+    let user = |password: &str| Credentials { user: "ignite".into(), password: password.into() };
+    options.client.credentials = Some(user("wrong"));
+    expect(&refusal(options.clone())?, &["user or password are wrong"])?;
+    options.client.credentials = Some(user("ignite"));
+    init(&options).context("the right password")?;
+    let journal = IgniteJournal::open(options).context("the right password")?;
+    journal.claim().context("claim")?;
+    Ok(())
+}
+
+/// A writer whose grid is gone for good says so and takes no more.
+fn a_lost_grid(stage: &mut Stage) -> Result<()> {
+    let options = stage.journal();
+    init(&options)?;
+    let journal = IgniteJournal::open(options).context("open")?;
+    let epoch = journal.claim().context("claim")?;
+    stage.ignite.kill(0)?;
+    let told = journal.durable().err().context("the grid is gone")?;
+    expect(&format!("{:#}", anyhow::Error::new(told)), &["engine is unavailable", "read HEAD"])?;
+    let told = journal.condense(epoch).err().context("the grid is gone")?;
+    expect(&format!("{:#}", anyhow::Error::new(told)), &["can no longer be written"])?;
+    let restarted = stage.ignite.restart(0);
+    stage.runtime.block_on(restarted)?;
+    let told = journal.condense(epoch).err().context("a stopped writer stays stopped")?;
+    expect(&format!("{:#}", anyhow::Error::new(told)), &["an earlier one failed"])
+}

@@ -1,0 +1,127 @@
+//! One cluster at a time, kept for the cases that want the same kind.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use e2e::ignite::{Ignite, Settings};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// A folder of jars, which is no program: it is looked for here.
+const LIBRARY: &str = "TEST_ASSET_IGNITE3_LIB";
+
+/// What kind of cluster a case runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Single,
+    /// One node whose Raft log is not synced.
+    Unsynced,
+    /// One node that wants user and password.
+    Secured,
+    Three,
+}
+
+pub(crate) type Play = Arc<dyn Fn(&mut Stage) -> Result<()> + Send + Sync>;
+
+#[derive(Clone)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) play: Play,
+}
+
+/// Where a case plays.
+pub(crate) struct Stage {
+    kind: Kind,
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) ignite: Ignite,
+    /// Makes names of schemas that nobody used.
+    schemas: u32,
+    _folder: TempDir,
+}
+
+pub(crate) struct Theatre {
+    runtime: Runtime,
+    stage: Option<Stage>,
+}
+
+// === impl Case ===
+
+impl Case {
+    pub(crate) fn new(name: &str, kind: Kind, play: fn(&mut Stage) -> Result<()>) -> Self {
+        Self { name: name.to_owned(), kind, play: Arc::new(play) }
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    fn settings(self) -> Settings {
+        Settings {
+            nodes: if self == Self::Three { 3 } else { 1 },
+            is_synced: self != Self::Unsynced,
+            is_secured: self == Self::Secured,
+        }
+    }
+}
+
+// === impl Stage ===
+
+impl Stage {
+    pub(crate) fn schema(&mut self) -> String {
+        self.schemas += 1;
+        format!("W{}", self.schemas)
+    }
+
+    pub(crate) fn client(&self) -> ignite_client::Options {
+        ignite_client::Options::new(self.ignite.addresses())
+    }
+
+    /// Of a journal with tables of its own; a single node can have no three replicas.
+    pub(crate) fn journal(&mut self) -> journal_ignite::Options {
+        let mut options = journal_ignite::Options::new(self.client(), self.ignite.rest());
+        options.schema = self.schema();
+        if self.kind != Kind::Three {
+            options.replicas = 1;
+            options.is_unsafe_allowed = true;
+        }
+        options
+    }
+}
+
+// === impl Theatre ===
+
+impl Theatre {
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        Self { runtime, stage: None }
+    }
+
+    /// Plays a case; why it was skipped, if it was.
+    pub(crate) fn play(&mut self, case: &Case) -> Result<Option<String>> {
+        let Some(library) = std::env::var_os(LIBRARY).map(PathBuf::from) else {
+            let is_ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
+            let reason = format!("{LIBRARY} is not set (cargo xtask provision)");
+            ensure!(!is_ci, "{reason}");
+            return Ok(Some(reason));
+        };
+        ensure!(library.is_dir(), "{LIBRARY} names no folder: {}", library.display());
+        if self.stage.as_ref().is_none_or(|stage| stage.kind != case.kind) {
+            // The nodes of two clusters would not fit.
+            drop(self.stage.take());
+            let folder = tempfile::tempdir().context("make a folder for the nodes")?;
+            let settings = case.kind.settings();
+            let started = Ignite::start(&library, folder.path(), &settings);
+            let ignite = self.runtime.block_on(started).context("start Ignite")?;
+            self.stage = Some(Stage {
+                kind: case.kind,
+                runtime: self.runtime.handle().clone(),
+                ignite,
+                schemas: 0,
+                _folder: folder,
+            });
+        }
+        let stage = self.stage.as_mut().context("there is a stage since the lines above")?;
+        (case.play)(stage).map(|()| None)
+    }
+}
