@@ -103,7 +103,9 @@ fn what_was_asked_for_is_not_asked_for_again() {
             let verdict = &second.pods[pod];
             assert!(
                 matches!(verdict, PodVerdict::FitsUpcoming { .. } | PodVerdict::FitsNode),
-                "seed {seed}: {pod} {verdict:?}\nfirst {plan:?}\nthen {:?}\n{}", second.groups, cluster(&mut Chance::new(seed))
+                "seed {seed}: {pod} {verdict:?}\nfirst {plan:?}\nthen {:?}\n{}",
+                second.groups,
+                cluster(&mut Chance::new(seed))
             );
         }
     });

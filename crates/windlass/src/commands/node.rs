@@ -86,6 +86,7 @@ fn parts(node: Node) -> Result<Parts, Failure> {
                 node,
                 labels: None,
                 sharder: None,
+                autoscaler: None,
             })
         }
     }
