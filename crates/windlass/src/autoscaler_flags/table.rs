@@ -51,7 +51,8 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, &'static str> {
 fn range(text: &str) -> Result<std::ops::RangeInclusive<i64>, &'static str> {
     const EXPECTED: &str = "two numbers, `min:max`, the first not larger";
     let (min, max) = text.split_once(':').ok_or(EXPECTED)?;
-    let (min, max) = (number(min).map_err(|_parse| EXPECTED)?, number(max).map_err(|_parse| EXPECTED)?);
+    let (min, max) =
+        (number(min).map_err(|_parse| EXPECTED)?, number(max).map_err(|_parse| EXPECTED)?);
     if (0..=max).contains(&min) { Ok(min..=max) } else { Err(EXPECTED) }
 }
 
