@@ -66,9 +66,9 @@ fn missing_gpu(node: &core::Node, gpu_label: &str) -> BTreeSet<String> {
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
     let offers = |name: &&str| {
         let quantity = allocatable.and_then(|it| it.get(*name));
-        quantity.is_some_and(|quantity| quantity.0.trim_start_matches('0') != "")
+        quantity.is_some_and(|quantity| !quantity.0.trim_start_matches('0').is_empty())
     };
-    let is_missing = is_promised && !GPU_RESOURCES.iter().any(|name| offers(&name));
+    let is_missing = is_promised && !GPU_RESOURCES.iter().any(offers);
     is_missing.then(|| GPU_RESOURCES[0].to_owned()).into_iter().collect()
 }
 

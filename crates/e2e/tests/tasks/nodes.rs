@@ -160,7 +160,7 @@ async fn reg05_own_cgroup_root_and_capacity_check(scene: &Scene) -> Result<()> {
     let id = up.windlass.detach(&["--", "sleep", "600"]).await?;
     wait_for("its process to be in a cgroup below that of the host", PATIENCE, async || {
         let group = format!("/windlass/{host_id}/{id}-1");
-        let found = groups_of("sleep\0600\0")?;
+        let found = groups_of(&["sleep", "600"])?;
         let is_there = found.iter().any(|groups| groups.contains(&group));
         Ok(if is_there { Level::Reached(()) } else { Level::Below(format!("{found:?}")) })
     })
@@ -179,10 +179,11 @@ async fn reg05_own_cgroup_root_and_capacity_check(scene: &Scene) -> Result<()> {
 }
 
 /// The cgroups of every process with this command line.
-fn groups_of(command_line: &str) -> Result<Vec<String>> {
+fn groups_of(words: &[&str]) -> Result<Vec<String>> {
+    let command_line: String = words.iter().flat_map(|word| [word, "\0"]).collect();
     let processes = fs::read_dir("/proc").context("list processes")?.flatten();
     let processes = processes.map(|entry| entry.path()).filter(|process| {
-        fs::read(process.join("cmdline")).is_ok_and(|words| words == command_line.as_bytes())
+        fs::read(process.join("cmdline")).is_ok_and(|found| found == command_line.as_bytes())
     });
     Ok(processes.filter_map(|process| fs::read_to_string(process.join("cgroup")).ok()).collect())
 }
