@@ -324,12 +324,14 @@ impl Sharder {
 
     /// Whether nobody of ours can have labelled it so. Those who have to give something up are gone
     /// through before everything is counted, so what is found then, with somebody who has not, was
-    /// moved by another. After a change of leaders nothing is known of that.
+    /// moved by another. What leaves the ring is asked back from whoever has it. After a change of
+    /// leaders nothing is known of any of that.
     fn is_stray(&self, object: &Object, verdict: &Verdict) -> bool {
         let is_asked_back = *verdict == Verdict::Write(Step::Drain);
         let is_explained = self.works.has(&object.name)
             || object.shard.as_ref().is_none_or(|id| self.passes.is_donor(id));
-        self.has_counted() && is_asked_back && !is_explained
+        let stays = self.is_selected(&object.name);
+        self.has_counted() && stays && is_asked_back && !is_explained
     }
 
     fn take_up_main(&mut self, object: Object, role: Role, verdict: &Verdict, now: Now) {
