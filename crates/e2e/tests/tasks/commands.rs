@@ -12,6 +12,9 @@ use crate::stage::{PATIENCE, Up, cases};
 /// A command that only KILL ends.
 const STUBBORN: &str = "trap '' TERM; echo up; while :; do sleep 1; done";
 
+/// Long enough to be seen, and less than a machine that is shut down is waited for: it grants it too.
+const GRACE: &str = "15s";
+
 cases! {
     a_listing_comes_from_inside_a_container,
     exit_codes_come_through,
@@ -128,12 +131,12 @@ async fn interrupting_run_cancels(scene: &Scene) -> Result<()> {
 async fn interrupting_run_twice_leaves(scene: &Scene) -> Result<()> {
     let up = Up::start(scene).await?;
     for mode in ["--follow", "--wait"] {
-        let stubborn = [mode, "--grace", "60s", "--", "sh", "-c", STUBBORN];
+        let stubborn = [mode, "--grace", GRACE, "--", "sh", "-c", STUBBORN];
         let (child, id) = begin(&up, &stubborn).await?;
         wait_until_up(&up, &id).await?;
         interrupt(&child)?;
         let task = up.wait_state(&id, "canceled").await?;
-        ensure!(task["stopped_at"].is_null(), "{mode}: it has a minute left: {task}");
+        ensure!(task["stopped_at"].is_null(), "{mode}: its grace is not over: {task}");
         interrupt(&child)?;
         let ended = timeout(PATIENCE, child.wait_with_output()).await;
         let ended = ended.context("run does not end")??;
