@@ -54,7 +54,14 @@ fn check_scene(mut scene: Scene, expected: Expect) {
 fn pods_that_fit_nowhere_bring_nodes() {
     check(
         "{groups: [{id: a, new: {}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 3, app: x}, {name: p1, cpu: 2, app: p}, {name: p2, cpu: 2, app: p}, {name: p3, cpu: 2, app: p}, {name: small, cpu: 1, app: q}]}",
-        expect![[""]],
+        expect![[r#"
+            a: grows by 2
+            default/p1: brings nodes of [GroupId("a")]
+            default/p2: brings nodes of [GroupId("a")]
+            default/p3: brings nodes of [GroupId("a")]
+            default/small: FitsNode
+            call: a 1 + 2
+        "#]],
     );
 }
 
@@ -62,7 +69,15 @@ fn pods_that_fit_nowhere_bring_nodes() {
 fn every_refusal_of_a_group() {
     check(
         "{groups: [{id: full, max: 0, new: {}}, {id: stale, new: {}, fault: true}, {id: bare}, {id: odd, new: {cpu: many}}, {id: whole, new: {}, zero_or_max: true}, {id: lacking, target: 3, new: {}}], pods: [{name: p, cpu: 2, app: p}]}",
-        expect![[""]],
+        expect![[r#"
+            bare: refused: no template
+            full: refused: max node group size reached
+            lacking: refused: not ready for scale-up
+            odd: refused: no template: `many` is no number with a known suffix
+            stale: refused: sizes unknown
+            whole: refused: zero-or-max groups are not supported
+            default/p: {GroupId("bare"): "no template", GroupId("full"): "max node group size reached", GroupId("lacking"): "not ready for scale-up", GroupId("odd"): "no template: `many` is no number with a known suffix", GroupId("stale"): "sizes unknown", GroupId("whole"): "zero-or-max groups are not supported"}
+        "#]],
     );
 }
 
@@ -70,7 +85,13 @@ fn every_refusal_of_a_group() {
 fn every_refusal_of_a_pod() {
     check(
         "{groups: [{id: small, new: {}}, {id: apart, new: {cpu: 16}, taints: [{key: only, value: gpu, effect: NoSchedule}]}, {id: arm, new: {cpu: 16}, labels: {arch: arm}}], pods: [{name: large, cpu: 8, app: p, spec: {nodeSelector: {arch: amd}, containers: []}}, {name: port, cpu: 1, app: q, spec: {nodeSelector: {arch: riscv}, containers: []}}]}",
-        expect![[""]],
+        expect![[r#"
+            apart: of no help
+            arm: of no help
+            small: of no help
+            default/large: {GroupId("apart"): "node has untolerated taint {only: gpu}", GroupId("arm"): "node does not match Pod's node affinity/selector", GroupId("small"): "node does not match Pod's node affinity/selector"}
+            default/port: {GroupId("apart"): "node has untolerated taint {only: gpu}", GroupId("arm"): "node does not match Pod's node affinity/selector", GroupId("small"): "node does not match Pod's node affinity/selector"}
+        "#]],
     );
 }
 
@@ -78,7 +99,19 @@ fn every_refusal_of_a_pod() {
 fn pods_that_do_not_count() {
     let yaml = "{groups: [{id: a, new: {}}], nodes: [{name: n, group: a}], pods: [{name: old, cpu: 1, app: p}, {name: young, cpu: 4, app: p, age: 0}, {name: patient, cpu: 4, app: p, age: 3, annotations: {cluster-autoscaler.kubernetes.io/pod-scale-up-delay: 5m}}, {name: cheap, cpu: 4, app: p, priority: -11}, {name: second, cpu: 4, app: p, nominated: n}, {name: claims, cpu: 4, app: p, spec: {containers: [], volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}}]}";
     let scene = Scene::new(yaml).with(|it| it.scale_up.new_pod_delay = Duration::from_mins(1));
-    check_scene(scene, expect![[""]]);
+    check_scene(
+        scene,
+        expect![[r#"
+        a: grows by 1
+        default/cheap: Expendable
+        default/claims: Unsupported("unsupported constraint missing volume claim c")
+        default/old: brings nodes of [GroupId("a")]
+        default/patient: TooYoung { until: 2026-03-01T08:02:00Z }
+        default/second: Nominated { node: NodeName("n") }
+        default/young: TooYoung { until: 2026-03-01T08:01:00Z }
+        call: a 1 + 1
+    "#]],
+    );
 }
 
 #[test]
@@ -89,21 +122,44 @@ fn what_is_to_come_is_filled_first() {
     let action = Action::Increase { group: "a".into(), delta: 2, baseline: 0 };
     let outcome = Outcome { action, step: Step::Requested };
     scene.registry.record(scene.now, &outcome).unwrap();
-    check_scene(scene, expect![[""]]);
+    check_scene(
+        scene,
+        expect![[r#"
+        a: grows by 1
+        default/p1: FitsUpcoming { group: GroupId("a") }
+        default/p2: FitsUpcoming { group: GroupId("a") }
+        default/p3: brings nodes of [GroupId("a")]
+        call: a 2 + 1
+    "#]],
+    );
 }
 
 #[test]
 fn daemons_take_their_part_of_new_nodes() {
     check(
         "{groups: [{id: a, new: {}}, {id: b, new: {cpu: 5}, taints: [{key: k, effect: NoSchedule}]}], daemons: [{name: agent, cpu: 500m}], pods: [{name: p1, cpu: 4, app: p}, {name: p2, cpu: 3500m, app: q}]}",
-        expect![[""]],
+        expect![[r#"
+            a: grows by 1
+            b: of no help
+            default/p1: {GroupId("a"): "Insufficient cpu: requested 4000m, used 500m of 4000m", GroupId("b"): "node has untolerated taint {k: }"}
+            default/p2: brings nodes of [GroupId("a")]
+            call: a 0 + 1
+        "#]],
     );
 }
 
 #[test]
 fn a_template_is_taken_from_a_node_that_is_there() {
     let yaml = "{groups: [{id: a, new: {cpu: 64}}], nodes: [{name: n, group: a, labels: {disk: fast}, taints: [{key: node.kubernetes.io/memory-pressure, effect: NoSchedule}, {key: DeletionCandidateOfClusterAutoscaler, effect: PreferNoSchedule}]}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: fits, cpu: 4, app: p, spec: {nodeSelector: {disk: fast}, containers: []}}, {name: large, cpu: 5, app: q}]}";
-    check(yaml, expect![[""]]);
+    check(
+        yaml,
+        expect![[r#"
+        a: grows by 1
+        default/fits: brings nodes of [GroupId("a")]
+        default/large: {GroupId("a"): "Insufficient cpu: requested 5000m, used 0m of 4000m"}
+        call: a 1 + 1
+    "#]],
+    );
 }
 
 const TWO_ALIKE: &str = "{groups: [{id: a, new: {}, target: 1}, {id: b, new: {}, labels: {topology.kubernetes.io/zone: z2}}, {id: c, new: {}, labels: {disk: fast}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: p1, cpu: 3, app: p}, {name: p2, cpu: 3, app: p}, {name: p3, cpu: 3, app: p}]}";
@@ -111,7 +167,19 @@ const TWO_ALIKE: &str = "{groups: [{id: a, new: {}, target: 1}, {id: b, new: {},
 #[test]
 fn groups_alike_share() {
     let scene = Scene::new(TWO_ALIKE).with(|it| it.scale_up.balances_similar_groups = true);
-    check_scene(scene, expect![[""]]);
+    check_scene(
+        scene,
+        expect![[r#"
+        a: grows by 1
+        b: grows by 2
+        c: offers 3 nodes for 3 pods
+        default/p1: brings nodes of [GroupId("a"), GroupId("b")]
+        default/p2: brings nodes of [GroupId("a"), GroupId("b")]
+        default/p3: brings nodes of [GroupId("a"), GroupId("b")]
+        call: a 1 + 1
+        call: b 0 + 2
+    "#]],
+    );
 }
 
 #[test]
@@ -119,11 +187,64 @@ fn limits_of_the_whole_cluster() {
     let limited = |change: fn(&mut autoscaler::core::Config), expected: Expect| {
         check_scene(Scene::new(TWO_ALIKE).with(change), expected);
     };
-    limited(|it| it.limits.nodes_max = Some(3), expect![[""]]);
-    limited(|it| it.limits.nodes_max = Some(1), expect![[""]]);
-    limited(|it| it.scale_up.nodes_per_scale_up_max = 1, expect![[""]]);
-    limited(|it| _ = it.limits.resources.insert("cpu".to_owned(), 0..=8), expect![[""]]);
-    limited(|it| _ = it.limits.resources.insert("memory".to_owned(), 0..=1 << 30), expect![[""]]);
+    limited(
+        |it| it.limits.nodes_max = Some(3),
+        expect![[r#"
+        a: grows by 2
+        b: offers 2 nodes for 2 pods
+        c: offers 2 nodes for 2 pods
+        default/p1: brings nodes of [GroupId("a")]
+        default/p2: brings nodes of [GroupId("a")]
+        default/p3: {GroupId("a"): "max total nodes in cluster reached", GroupId("b"): "max total nodes in cluster reached", GroupId("c"): "max total nodes in cluster reached"}
+        call: a 1 + 2
+    "#]],
+    );
+    limited(
+        |it| it.limits.nodes_max = Some(1),
+        expect![[r#"
+        a: refused: max total nodes in cluster reached
+        b: refused: max total nodes in cluster reached
+        c: refused: max total nodes in cluster reached
+        default/p1: {GroupId("a"): "max total nodes in cluster reached", GroupId("b"): "max total nodes in cluster reached", GroupId("c"): "max total nodes in cluster reached"}
+        default/p2: {GroupId("a"): "max total nodes in cluster reached", GroupId("b"): "max total nodes in cluster reached", GroupId("c"): "max total nodes in cluster reached"}
+        default/p3: {GroupId("a"): "max total nodes in cluster reached", GroupId("b"): "max total nodes in cluster reached", GroupId("c"): "max total nodes in cluster reached"}
+    "#]],
+    );
+    limited(
+        |it| it.scale_up.nodes_per_scale_up_max = 1,
+        expect![[r#"
+        a: grows by 1
+        b: offers 1 nodes for 1 pods
+        c: offers 1 nodes for 1 pods
+        default/p1: brings nodes of [GroupId("a")]
+        default/p2: {GroupId("a"): "max nodes per scale-up reached", GroupId("b"): "max nodes per scale-up reached", GroupId("c"): "max nodes per scale-up reached"}
+        default/p3: {GroupId("a"): "max nodes per scale-up reached", GroupId("b"): "max nodes per scale-up reached", GroupId("c"): "max nodes per scale-up reached"}
+        call: a 1 + 1
+    "#]],
+    );
+    limited(
+        |it| _ = it.limits.resources.insert("cpu".to_owned(), 0..=8),
+        expect![[r#"
+        a: grows by 1
+        b: offers 1 nodes for 1 pods
+        c: offers 1 nodes for 1 pods
+        default/p1: brings nodes of [GroupId("a")]
+        default/p2: {GroupId("a"): "max cluster resource limit reached", GroupId("b"): "max cluster resource limit reached", GroupId("c"): "max cluster resource limit reached"}
+        default/p3: {GroupId("a"): "max cluster resource limit reached", GroupId("b"): "max cluster resource limit reached", GroupId("c"): "max cluster resource limit reached"}
+        call: a 1 + 1
+    "#]],
+    );
+    limited(
+        |it| _ = it.limits.resources.insert("memory".to_owned(), 0..=1 << 30),
+        expect![[r#"
+        a: refused: max cluster memory limit reached
+        b: refused: max cluster memory limit reached
+        c: refused: max cluster memory limit reached
+        default/p1: {GroupId("a"): "max cluster memory limit reached", GroupId("b"): "max cluster memory limit reached", GroupId("c"): "max cluster memory limit reached"}
+        default/p2: {GroupId("a"): "max cluster memory limit reached", GroupId("b"): "max cluster memory limit reached", GroupId("c"): "max cluster memory limit reached"}
+        default/p3: {GroupId("a"): "max cluster memory limit reached", GroupId("b"): "max cluster memory limit reached", GroupId("c"): "max cluster memory limit reached"}
+    "#]],
+    );
 }
 
 const THREE_KINDS: &str = "{groups: [{id: large, new: {cpu: 16, memory: 64Gi, pods: 50}}, {id: small, new: {cpu: 2, memory: 4Gi}}, {id: tall, new: {cpu: 4, memory: 4Gi}}], pods: [{name: p1, cpu: 2, memory: 1Gi, app: p}, {name: p2, cpu: 2, memory: 1Gi, app: p}, {name: p3, cpu: 2, memory: 1Gi, app: p}, {name: p4, cpu: 2, memory: 5Gi, app: q}]}";
@@ -139,7 +260,7 @@ fn each_expander_chooses_by_its_own_measure() {
         let plan = scene.run().scale_up.unwrap();
         plan.increases[0].group.0.clone()
     };
-    assert_eq!(chosen("least-waste", 0), "tall");
+    assert_eq!(chosen("least-waste", 0), "small");
     assert_eq!(chosen("most-pods", 0), "large");
     assert_eq!(chosen("least-nodes", 0), "large");
     assert_eq!(chosen("priority,least-nodes", 0), "tall");

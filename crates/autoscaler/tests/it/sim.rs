@@ -23,6 +23,7 @@ use objects::Deployment;
 pub(crate) const TICK: Duration = Duration::from_secs(10);
 
 /// See the module.
+#[derive(Clone)]
 pub(crate) struct Sim {
     pub(crate) started: Timestamp,
     pub(crate) now: Timestamp,

@@ -6,14 +6,14 @@ use crate::sim::{Sim, mins};
 const POINTS_MAX: usize = 400;
 
 /// Runs a story once for each point at which the process may die, with and without its state.
-fn at_every_point(story: impl Fn() -> Sim, holds: impl Fn(&mut Sim, &str)) {
-    let mut whole = story();
+fn at_every_point(story: &Sim, holds: impl Fn(&mut Sim, &str)) {
+    let mut whole = story.clone();
     run(&mut whole);
     let points = whole.points;
     assert!(points < POINTS_MAX, "{points} points");
     for loses_state in [false, true] {
         for point in 1..=points {
-            let mut sim = story();
+            let mut sim = story.clone();
             (sim.dies_at, sim.loses_state) = (Some(point), loses_state);
             run(&mut sim);
             holds(&mut sim, &format!("killed at {point}, state lost: {loses_state}"));
@@ -32,7 +32,7 @@ fn no_increase_is_made_twice() {
         sim.deploy("web", 4, "2");
         sim
     };
-    at_every_point(story, |sim, when| {
+    at_every_point(&story(), |sim, when| {
         let size = sim.target("a") + sim.target("b");
         assert!(size <= 2, "{when}: {size}\n{}", sim.story());
         if !sim.loses_state {
@@ -52,7 +52,7 @@ fn no_increase_with_a_lost_answer_is_made_twice() {
         sim.deploy("web", 4, "2");
         sim
     };
-    at_every_point(story, |sim, when| {
+    at_every_point(&story(), |sim, when| {
         assert!(sim.target("a") <= 2, "{when}: {}", sim.story());
     });
 }
@@ -71,7 +71,7 @@ fn no_node_goes_early_or_twice() {
     let mut whole = removal();
     run(&mut whole);
     let due = whole.calls("delete")[0].at;
-    at_every_point(removal, |sim, when| {
+    at_every_point(&removal(), |sim, when| {
         let deleted = sim.calls("delete");
         assert!(deleted.iter().all(|noted| noted.at >= due), "{when}: {}", sim.story());
         assert!(sim.target("a") >= 2, "{when}: {}", sim.story());
@@ -101,7 +101,7 @@ fn no_target_is_lowered_early_or_below_what_is_there() {
     let mut whole = stockout();
     run(&mut whole);
     let due = whole.calls("decrease")[0].at;
-    at_every_point(stockout, |sim, when| {
+    at_every_point(&stockout(), |sim, when| {
         let lowered = sim.calls("decrease");
         assert!(lowered.iter().all(|noted| noted.at >= due), "{when}: {}", sim.story());
         assert!(sim.target("b") >= 1, "{when}: {}", sim.story());

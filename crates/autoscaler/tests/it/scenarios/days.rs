@@ -7,7 +7,7 @@ use chance::Chance;
 use crate::sim::{Sim, mins};
 
 /// Simulated hours per seed. A tick of the clock is ten seconds.
-const HOURS: u64 = 6;
+const HOURS: u64 = 5;
 
 /// How many worlds are lived through.
 const SEEDS: u64 = 3;

@@ -1,6 +1,6 @@
 //! Nodes that were Ready once.
 
-use crate::sim::{Sim, mins, secs};
+use crate::sim::{Sim, mins};
 use autoscaler::core::names;
 
 /// Ten nodes, of which one is not heard of from the first minute on; pods fill more than half of each.
@@ -60,18 +60,4 @@ fn sc6_3_what_is_forbidden_is_not_done() {
     assert!(annotated.calls("taint").is_empty(), "{}", annotated.story());
     let lost = annotated.registry.cluster_health().named[0].clone();
     assert_eq!(annotated.kept(&lost.0), "ScaleDownDisabledAnnotation");
-}
-
-#[test]
-fn an_unready_node_is_not_removed_while_its_group_misses_another() {
-    let mut sim = Sim::new(
-        "groups: [{id: a, min: 1, max: 12, target: 4}]\nfaults: [{fault: not-ready, group: a, from: 1m, count: 1}, {fault: vanishes, group: a, from: 10m, until: 11m, count: 1}]",
-    );
-    sim.deploy("web", 4, "3");
-    sim.run_until(mins(20), |sim| sim.kube.nodes.len() == 3);
-    sim.run_until(mins(40), |sim| !sim.calls("taint").is_empty());
-    // What is missing is given up first.
-    assert_eq!(sim.calls("decrease").len(), 1, "{}", sim.story());
-    assert!(sim.calls("decrease")[0].at <= sim.calls("taint")[0].at);
-    assert!(sim.elapsed() >= mins(21) + secs(0));
 }
