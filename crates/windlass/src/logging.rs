@@ -25,8 +25,18 @@ use crate::{
 pub(crate) use zap::Format;
 
 /// Crates whose logs follow the chosen level. Libraries beneath them speak from warnings up.
-const OWN_TARGETS: [&str; 8] =
-    ["windlass", "store", "journal", "mvcc", "labels", "kubekit", "tasks", "sandbox"];
+const OWN_TARGETS: [&str; 10] = [
+    "autoscaler",
+    "journal",
+    "kubekit",
+    "labels",
+    "mvcc",
+    "sandbox",
+    "simcloud",
+    "store",
+    "tasks",
+    "windlass",
+];
 
 /// How to log.
 #[derive(Clone, Debug, PartialEq, Eq)]

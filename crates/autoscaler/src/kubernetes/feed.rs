@@ -152,8 +152,9 @@ where
     fn on_end(&mut self, end: End) {
         // Silence may mean that we watch from a moment that the server has not reached, as after its
         // storage was restored from a backup.
+        // What was seen still counts: kinds that nobody writes to are silent for good, and the list
+        // that follows at once shows what there is, or fails.
         if end == End::Silent {
-            self.cache.set_current(false);
             self.position = None;
         }
     }

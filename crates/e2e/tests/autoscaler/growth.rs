@@ -81,7 +81,8 @@ async fn an_unsupported_constraint_brings_nothing(stage: &mut Stage) -> Result<(
     stage.cloud(POOL).await?;
     let mut autoscaler = stage.autoscaler(&[])?;
     autoscaler.wait_status("the group to be known", |it| target(it, "pool") == 0).await?;
-    let claims = json!({"resourceClaims": [{"name": "c", "resourceClaimName": "none"}]});
+    stage.claim("devices").await?;
+    let claims = json!({"resourceClaims": [{"name": "c", "resourceClaimName": "devices"}]});
     stage.pods(&["a"], "1", &claims).await?;
     let note = stage.wait_event("NotTriggerScaleUp").await?;
     ensure!(note.contains("unsupported constraint"), "{note}");

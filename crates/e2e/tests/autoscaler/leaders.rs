@@ -41,7 +41,11 @@ async fn a_dry_run_changes_nothing(stage: &mut Stage) -> Result<()> {
         let log = autoscaler.process.log()?;
         Ok(match log.contains("would raise the target of pool by 1") {
             true => e2e::wait::Level::Reached(log),
-            false => e2e::wait::Level::Below("nothing yet".to_owned()),
+            false => e2e::wait::Level::Below(format!(
+                "{}\n{}",
+                autoscaler.explain("default/a").await?,
+                autoscaler.explain("pool").await?
+            )),
         })
     });
     log.await?;

@@ -133,8 +133,9 @@ impl Stage {
     /// taken for lost, and nothing removed for minutes.
     async fn clear(&mut self) -> Result<()> {
         self.cloud = None;
-        let all: [&[&str]; 4] = [
+        let all: [&[&str]; 5] = [
             &["delete", "pods", "--all", "--force", "--grace-period=0", "--wait=true"],
+            &["delete", "resourceclaims", "--all"],
             &["delete", "nodes", "--all"],
             &["delete", "events.events.k8s.io", "--all", "-A"],
             &["delete", "lease", "cluster-autoscaler", "-n", "kube-system", "--ignore-not-found"],
@@ -249,6 +250,19 @@ impl Stage {
         Ok(())
     }
 
+    /// A claim to devices, of a class that nobody has.
+    pub(crate) async fn claim(&self, name: &str) -> Result<()> {
+        let request = json!({"name": "device", "exactly": {"deviceClassName": "none"}});
+        let claim = json!({
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"devices": {"requests": [request]}},
+        });
+        self.server.kubectl().create(&[claim]).await?;
+        Ok(())
+    }
+
     /// Which pod is on which node; those that wait are not told.
     pub(crate) async fn bound(&self) -> Result<Vec<(String, String)>> {
         let pods = self.json(&["get", "pods", "-n", "default"]).await?;
@@ -322,6 +336,19 @@ impl Autoscaler {
     pub(crate) async fn explain(&self, name: &str) -> Result<String> {
         let answer = http::get(self.port, &format!("/explain/{name}")).await?;
         Ok(answer.body)
+    }
+
+    /// Waits until what it says of a name has these words.
+    pub(crate) async fn wait_explained(&mut self, name: &str, words: &str) -> Result<String> {
+        wait_for(&format!("{name} to be explained by {words}"), PATIENCE, async || {
+            self.process.ensure_alive()?;
+            let said = self.explain(name).await?;
+            Ok(match said.contains(words) {
+                true => Level::Reached(said),
+                false => Level::Below(said),
+            })
+        })
+        .await
     }
 
     /// The value of a metric, summed over its labels; zero if it was never touched.
