@@ -27,8 +27,8 @@
 //!
 //! What whoever runs it owes:
 //!
-//! 1. A [`Call`](action::Call) is made in this order: read the group's target; ask
-//!    [`Call::intent`](action::Call::intent), and answer [`Effect::Stale`](action::Effect::Stale) if
+//! 1. A [`Call`] is made in this order: read the group's target; ask
+//!    [`Call::intent`](action::Call::intent), and answer [`Effect::Stale`] if
 //!    it refuses; record the intent as requested; save registry and memory; call; record
 //!    [`Effect::outcome`](action::Effect::outcome). If recording or saving fails there is no call, and
 //!    the effect is `Failed`.

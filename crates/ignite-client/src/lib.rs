@@ -1,3 +1,4 @@
+//! Owns the connections to a cluster and what is said over them; knows nothing of what rows mean.
 #![doc = include_str!("../README.md")]
 
 mod client;

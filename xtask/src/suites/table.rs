@@ -65,18 +65,6 @@ pub(super) const SUITES: &[Suite] = &[
         action: Action::EndToEnd("labels"),
     },
     Suite {
-        name: "sharding",
-        claim: "no object is worked on by two, whatever happens, over etcd and over windlass",
-        needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
-        action: Action::EndToEnd("sharding"),
-    },
-    Suite {
-        name: "fit",
-        claim: "pods fit where a real scheduler puts them, and nowhere if it finds no place",
-        needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kube-control-plane-1.36.4"],
-        action: Action::EndToEnd("fit"),
-    },
-    Suite {
         // Each of its cases says that it needs root; under continuous integration that is a failure.
         name: "tasks",
         claim: "real containers, and nodes in networks of their own that die, stall and part",

@@ -2,7 +2,7 @@
 //!
 //! A [`Drain`] is stepped with what is seen and says what to do; whoever does it answers with
 //! [`Drains::on_reply`]. Nothing is asked for twice before it was answered. What a crash leaves behind
-//! is told by [`leftovers`]: a node that bears the taint, and that nobody removes, is made an ordinary
+//! is told by `leftovers`: a node that bears the taint, and that nobody removes, is made an ordinary
 //! one again, unless its machine was already handed to the provider, which the registry remembers.
 
 mod evict;

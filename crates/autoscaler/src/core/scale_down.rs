@@ -1,9 +1,9 @@
 //! Which nodes may go, which go now, and to every other one, why not.
 //!
-//! 1. [`eligible`]: who could go at all, by the reasons that need no simulation.
-//! 2. [`ScaleDown::advance`]: one node at a time, whether its pods find another place and budgets let
+//! 1. `eligible`: who could go at all, by the reasons that need no simulation.
+//! 2. `ScaleDown::advance`: one node at a time, whether its pods find another place and budgets let
 //!    them go. Who passes is unneeded, and the registry counts since when.
-//! 3. [`choose`]: whose time has come, within minima, parallelism and cooldowns.
+//! 3. `choose`: whose time has come, within minima, parallelism and cooldowns.
 
 mod choose;
 mod eligible;

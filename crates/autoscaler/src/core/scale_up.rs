@@ -4,8 +4,8 @@
 //! 2. For each group that may grow, the rest is packed onto new nodes of the group.
 //! 3. The expanders choose one of the groups; its increase is shared with groups like it.
 //!
-//! The first two can take long, so they are done in steps: [`ScaleUp::advance`] until it says that
-//! there is no more, or [`ScaleUp::cut`] for who has waited long enough for one group.
+//! The first two can take long, so they are done in steps: `ScaleUp::advance` until it says that
+//! there is no more, or `ScaleUp::cut` for who has waited long enough for one group.
 
 mod candidates;
 mod choose;
