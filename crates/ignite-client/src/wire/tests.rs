@@ -1,5 +1,5 @@
-//! Messages byte for byte as Ignite's own Java client 3.1.0 packs them, and as a node of that version
-//! answered.
+//! Numbers, strings, bits and tuples byte for byte as the Java client 3.1.0 packs them; whole messages as its
+//! sources describe them.
 
 use bytes::{Bytes, BytesMut};
 use expect_test::expect;
