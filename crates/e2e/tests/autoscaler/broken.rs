@@ -7,6 +7,7 @@ use crate::stage::{Stage, cases, group, target};
 
 cases![
     a_silent_stockout_is_given_up_and_another_group_grows,
+    a_decrease_that_fails_keeps_no_other_group_from_growing,
     missing_quota_is_told_at_once_and_another_group_grows,
     an_instance_that_never_registers_is_deleted,
     a_node_that_never_starts_is_removed,
@@ -40,6 +41,22 @@ async fn a_silent_stockout_is_given_up_and_another_group_grows(stage: &mut Stage
     stage.wait_bound(2).await?;
     let status = autoscaler.wait_status("the rest", |it| target(it, "small") == 0).await?;
     ensure!(target(&status, "large") == 1, "{status}");
+    autoscaler.stop().await
+}
+
+/// SC4.4
+async fn a_decrease_that_fails_keeps_no_other_group_from_growing(stage: &mut Stage) -> Result<()> {
+    let faults = "stockout, group: small}, \
+                  {fault: call-fails, method: NodeGroupDecreaseTargetSize, count: 1";
+    stage.cloud(&TWO_POOLS.replace("FAULT", faults)).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the groups to be known", |it| target(it, "small") == 0).await?;
+    stage.pods(&["a", "b"], "2", &json!({})).await?;
+    stage.wait_event("FailedToRevertScaleUp").await?;
+    stage.wait_bound(2).await?;
+    let status = autoscaler.wait_status("another group", |it| target(it, "large") == 1).await?;
+    ensure!(target(&status, "small") == 1, "{status}");
+    autoscaler.wait_status("another attempt", |it| target(it, "small") == 0).await?;
     autoscaler.stop().await
 }
 

@@ -11,6 +11,7 @@ use crate::stage::{Stage, cases, target};
 cases![
     waiting_pods_bring_nodes_once,
     a_killed_autoscaler_asks_for_nothing_twice,
+    a_provider_of_the_older_generation_is_understood,
     idle_nodes_go,
     an_unsupported_constraint_brings_nothing,
 ];
@@ -59,6 +60,23 @@ async fn a_killed_autoscaler_asks_for_nothing_twice(stage: &mut Stage) -> Result
     let status = autoscaler.wait_status("the group again", |it| target(it, "pool") >= 0).await?;
     ensure!(target(&status, "pool") == 2, "{status}");
     ensure!(autoscaler.metric("cluster_autoscaler_scaled_up_nodes_total").await? == 0.0);
+    autoscaler.stop().await
+}
+
+/// SC2.1 and SC2.2: without a time of its own a node has the default to start, and is awaited.
+async fn a_provider_of_the_older_generation_is_understood(stage: &mut Stage) -> Result<()> {
+    stage
+        .cloud(&format!("generation: legacy\n{}", POOL.replace("ready: 500ms", "ready: 3s")))
+        .await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the group to be known", |it| target(it, "pool") == 0).await?;
+    stage.pods(&["a"], "2", &json!({})).await?;
+    let words = autoscaler.wait_explained("pool-0", "class    Starting").await?;
+    ensure!(words.contains("limit 6s") && words.contains("counts as upcoming"), "{words}");
+    autoscaler.wait_explained("pool-0", "class    Ready").await?;
+    stage.wait_bound(1).await?;
+    let status = autoscaler.status().await?;
+    ensure!(target(&status, "pool") == 1, "{status}");
     autoscaler.stop().await
 }
 

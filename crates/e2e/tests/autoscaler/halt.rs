@@ -8,7 +8,11 @@ use serde_json::json;
 
 use crate::stage::{Stage, cases, target};
 
-cases![half_of_the_nodes_unready_halts, three_of_four_do_not];
+cases![
+    half_of_the_nodes_unready_halts,
+    three_of_four_do_not,
+    nodes_of_others_halt_only_if_asked_to,
+];
 
 const POOL: &str = "
 tick: 200ms
@@ -56,5 +60,27 @@ async fn three_of_four_do_not(stage: &mut Stage) -> Result<()> {
         .await?;
     ensure!(status["clusterWide"]["health"]["status"] == "Healthy", "{status}");
     ensure!(autoscaler.metric("cluster_autoscaler_cluster_safe_to_autoscale").await? == 1.0);
+    autoscaler.stop().await
+}
+
+/// SC8.2
+async fn nodes_of_others_halt_only_if_asked_to(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&pool(5, 1, "9s")).await?;
+    stage.wait_nodes(5).await?;
+    stage.silent_nodes(6).await?;
+    let all = ["--scale-down-enabled=false", "--unready-scope=all"];
+    let mut autoscaler = stage.autoscaler(&all)?;
+    let halted = autoscaler
+        .wait_status("the halt", |it| it["clusterWide"]["health"]["status"] == "Unhealthy")
+        .await?;
+    ensure!(halted["message"].as_str().unwrap_or_default().contains("of 11 nodes"), "{halted}");
+    autoscaler.stop().await?;
+    let mut autoscaler = stage.autoscaler(&all[..1])?;
+    let fits_pool = json!({"nodeSelector": {"simcloud.windlass.dev/group": "pool"}});
+    let names: Vec<String> = (0..6).map(|number| format!("p{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    stage.pods(&names, "3", &fits_pool).await?;
+    let status = autoscaler.wait_status("the increase", |it| target(it, "pool") == 6).await?;
+    ensure!(status["clusterWide"]["health"]["status"] == "Healthy", "{status}");
     autoscaler.stop().await
 }

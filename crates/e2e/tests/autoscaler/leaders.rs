@@ -5,7 +5,13 @@ use serde_json::json;
 
 use crate::stage::{Stage, cases, target};
 
-cases![only_the_leader_acts, a_dry_run_changes_nothing, a_record_replays];
+cases![
+    only_the_leader_acts,
+    a_dry_run_changes_nothing,
+    a_record_replays,
+    people_are_answered_with_and_without_an_instance,
+    a_taint_that_a_crash_left_is_lifted,
+];
 
 const POOL: &str = "
 tick: 200ms
@@ -70,4 +76,44 @@ async fn a_record_replays(stage: &mut Stage) -> Result<()> {
     std::fs::remove_file(&file)?;
     ensure!(code == 0 && words.contains("come to the same decisions"), "{code}: {words}");
     Ok(())
+}
+
+async fn people_are_answered_with_and_without_an_instance(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&POOL.replace("max: 10", "min: 1, max: 10, target: 1")).await?;
+    let mut autoscaler = stage.autoscaler(&[])?;
+    autoscaler.wait_explained("pool-0", "class    Ready").await?;
+    let server = format!("--server=127.0.0.1:{}", autoscaler.port);
+    let kubeconfig = stage.kubeconfig();
+    let ask =
+        |what: &[&str]| stage.windlass(&[&["autoscaler"], what, &[&server, &kubeconfig]].concat());
+    let (code, words) = ask(&["status"])?;
+    ensure!(code == 0 && words.contains("standing    leading"), "{code}: {words}");
+    ensure!(words.lines().any(|line| line.starts_with("pool ")), "{words}");
+    let (code, words) = ask(&["explain", "pool-0"])?;
+    ensure!(code == 0 && words.starts_with("node pool-0   group pool"), "{code}: {words}");
+    ensure!(ask(&["explain", "nobody"])?.0 == 1);
+    autoscaler.stop().await?;
+    let (code, words) = ask(&["status"])?;
+    ensure!(code == 0 && words.lines().any(|line| line.starts_with("pool ")), "{code}: {words}");
+    let (code, words) = ask(&["explain", "pool"])?;
+    ensure!(code == 0 && words.contains("profile"), "{code}: {words}");
+    Ok(())
+}
+
+/// SC7.1: a new leader does not know of the removal, so the node stays.
+async fn a_taint_that_a_crash_left_is_lifted(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&POOL.replace("max: 10", "min: 1, max: 10, target: 1")).await?;
+    stage.wait_nodes(1).await?;
+    let taint = "ToBeDeletedByClusterAutoscaler=1700000000:NoSchedule";
+    stage.kubectl(&["taint", "node", "pool-0", taint]).await?;
+    let autoscaler = stage.autoscaler(&[])?;
+    e2e::wait::wait_for("the taint to be lifted", crate::stage::PATIENCE, async || {
+        let node = stage.kubectl(&["get", "node", "pool-0", "-o", "json"]).await?;
+        Ok(match node.contains("ToBeDeletedByClusterAutoscaler") {
+            true => e2e::wait::Level::Below("tainted".to_owned()),
+            false => e2e::wait::Level::Reached(()),
+        })
+    })
+    .await?;
+    autoscaler.stop().await
 }

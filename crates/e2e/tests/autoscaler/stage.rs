@@ -220,6 +220,22 @@ impl Stage {
         Ok(Autoscaler { process, port })
     }
 
+    /// As a flag.
+    pub(crate) fn kubeconfig(&self) -> String {
+        format!("--kubeconfig={}", self.server.kubectl().kubeconfig().display())
+    }
+
+    /// Nodes that nobody's kubelet reports for, in no group.
+    pub(crate) async fn silent_nodes(&self, count: usize) -> Result<()> {
+        let node = |number: usize| {
+            let metadata = json!({"name": format!("silent-{number}")});
+            json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+        };
+        let nodes: Vec<Value> = (0..count).map(node).collect();
+        self.server.kubectl().create(&nodes).await?;
+        Ok(())
+    }
+
     /// Runs a command of the binary and returns what it prints.
     pub(crate) fn windlass(&self, arguments: &[&str]) -> Result<(i32, String)> {
         let path = self.scene.program(Asset::Windlass)?;
@@ -342,10 +358,11 @@ impl Autoscaler {
     pub(crate) async fn wait_explained(&mut self, name: &str, words: &str) -> Result<String> {
         wait_for(&format!("{name} to be explained by {words}"), PATIENCE, async || {
             self.process.ensure_alive()?;
-            let said = self.explain(name).await?;
-            Ok(match said.contains(words) {
-                true => Level::Reached(said),
-                false => Level::Below(said),
+            // It may not listen yet.
+            Ok(match self.explain(name).await {
+                Ok(said) if said.contains(words) => Level::Reached(said),
+                Ok(said) => Level::Below(said),
+                Err(error) => Level::Below(format!("{error:#}")),
             })
         })
         .await
