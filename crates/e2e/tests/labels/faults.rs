@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use e2e::labels::{Role, labels};
 use e2e::scene::bound;
-use e2e::wait::{Level, wait_for};
+use e2e::wait::pass;
 use rustix::process::Signal;
 
 use crate::stage::{CROWD, Stage, cases, gold, labels_of, names};
@@ -209,14 +209,4 @@ async fn kill_one(stage: &mut Stage, number: usize) -> Result<()> {
 async fn restart_server(stage: &mut Stage) -> Result<()> {
     stage.world.server.kill()?;
     stage.world.server.restart().await
-}
-
-/// Lets time pass that is the subject of the test.
-async fn pass(time: Duration) -> Result<()> {
-    let began = tokio::time::Instant::now();
-    wait_for("time to pass", 2 * time, async || {
-        let elapsed = began.elapsed();
-        Ok(if elapsed >= time { Level::Reached(()) } else { Level::Below(format!("{elapsed:?}")) })
-    })
-    .await
 }
