@@ -25,13 +25,14 @@ use crate::{
 pub(crate) use zap::Format;
 
 /// Crates whose logs follow the chosen level. Libraries beneath them speak from warnings up.
-const OWN_TARGETS: [&str; 10] = [
+const OWN_TARGETS: [&str; 11] = [
     "autoscaler",
     "journal",
     "kubekit",
     "labels",
     "mvcc",
     "sandbox",
+    "sharding",
     "simcloud",
     "store",
     "tasks",
