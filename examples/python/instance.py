@@ -1,85 +1,68 @@
-"""An instance of a ring, with nothing but Python: it keeps a Lease, watches what carries its id, lets go of what is
-draining in one guarded write, and ends when the Lease is lost. It works on one object at a time, in work()."""
-import argparse, json, os, signal, ssl, sys, threading, time, uuid
-from datetime import datetime, timezone
-from urllib import error, parse, request
+"""An instance of a ring in plain Python, which works on one Secret at a time, in work(). ../README.md has its flags."""
+import datetime, json, os, signal, sys, threading, time, types, urllib.error, urllib.parse, urllib.request as web, uuid
 
-flags = argparse.ArgumentParser(description=__doc__)
-for name, default in dict(server=None, ca=None, token="", cert=None, key=None, ring=None, id=None, namespace="default",
-                          resource="api/v1/secrets", prefix="windlass.dev", seconds="15").items():
-    flags.add_argument(f"--{name}", default=default, required=name in ("server", "ring", "id"))
-my = flags.parse_args()
-D, ME, tls = int(my.seconds), uuid.uuid4().hex, ssl.create_default_context(cafile=my.ca)
-if my.cert: tls.load_cert_chain(my.cert, my.key)
-SHARD, DRAIN = (f"{word}.{my.prefix}/{my.ring}" for word in ("shard", "drain"))
-RING, WHO, POD, HOLD = (f"{my.prefix}/{word}" for word in ("ring", "incarnation", "pod", "hold-seconds"))
-LEASES, MINE = f"apis/coordination.k8s.io/v1/namespaces/{my.namespace}/leases", f"{SHARD}={my.id}"
-clock = lambda: time.clock_gettime(time.CLOCK_BOOTTIME)  # goes on while the machine sleeps, as the Lease does
-busy, asked_to_stop, deadline = threading.RLock(), threading.Event(), 0.0
+my = types.SimpleNamespace(**dict(flag.removeprefix("--").split("=", 1) for flag in sys.argv[1:]))
+D, ME, busy, stopping = int(my.seconds), uuid.uuid4().hex, threading.RLock(), threading.Event()
+RING, WHO, POD, HOLD = (f"windlass.dev/{word}" for word in ("ring", "incarnation", "pod", "hold-seconds"))
+SHARD, DRAIN = (f"{word}.windlass.dev/{my.ring}" for word in ("shard", "drain"))
+LEASES = f"apis/coordination.k8s.io/v1/namespaces/{my.namespace}/leases"
+MINE = f"api/v1/secrets?labelSelector={urllib.parse.quote(f'{SHARD}={my.id}')}"
 
+def clock(): return time.clock_gettime(time.CLOCK_BOOTTIME)  # goes on while the machine sleeps, as the Lease does
 def end(code, why): print(why, file=sys.stderr, flush=True); os._exit(code)
+def work(meta): print(json.dumps({"worked": meta["name"], "incarnation": ME}), flush=True)
 
-def ask(method, path, body=None, timeout=D / 5, **query):
+def ask(method, path, body=None, timeout=D / 5):
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    head, url = {"Authorization": f"Bearer {my.token}", "Content-Type": kind}, f"{my.server}/{path}?{parse.urlencode(query)}"
-    asked = request.Request(url, json.dumps(body).encode() if body else None, head, method=method)
-    return request.urlopen(asked, timeout=timeout, context=tls)
-
-def work(thing): print(json.dumps({"worked": thing["metadata"]["name"], "incarnation": ME}), flush=True)
-
-def look(thing):
-    meta, (base, plural) = thing["metadata"], my.resource.rsplit("/", 1)
-    path = f"{base}/namespaces/{meta['namespace']}/{plural}" if meta.get("namespace") else my.resource
-    with busy:  # an orderly end waits for this
-        if clock() >= deadline: end(1, "lost: the Lease was not renewed in time")
-        if DRAIN not in meta["labels"]: return work(thing)
-        free = {"resourceVersion": meta["resourceVersion"], "labels": {SHARD: None, DRAIN: None}}
-        ask("PATCH", f"{path}/{meta['name']}", {"metadata": free}, 10)
+    head, data = {"Authorization": f"Bearer {my.token}", "Content-Type": kind}, body and json.dumps(body).encode()
+    return web.urlopen(web.Request(f"{my.server}/{path}", data, head, method=method), timeout=timeout)
 
 def follow():
     while True:
         try:  # a watch from nowhere begins with all there is; so does the next one, if anything fails
-            for line in ask("GET", my.resource, timeout=60, watch=1, timeoutSeconds=50, labelSelector=MINE):
-                event = json.loads(line)
-                if event["type"] in ("ADDED", "MODIFIED"): look(event["object"])
+            for event in map(json.loads, ask("GET", f"{MINE}&watch=1&timeoutSeconds=50", timeout=60)):
+                if event["type"] in ("ADDED", "MODIFIED"): look(event["object"]["metadata"])
         except (OSError, ValueError) as failed: print(failed, file=sys.stderr); time.sleep(1)
 
-def read():  # the Lease's parts; nothing if there is no Lease
+def look(meta):
+    with busy:  # an orderly end waits for this
+        if clock() >= deadline: end(1, "the Lease was not renewed in time")
+        if DRAIN not in meta["labels"]: return work(meta)
+        free = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": {SHARD: None, DRAIN: None}}}
+        ask("PATCH", f"api/v1/namespaces/{meta['namespace']}/secrets/{meta['name']}", free, 10)
+
+def read():  # metadata and spec of the Lease; empty if there is none
     try: lease = json.load(ask("GET", f"{LEASES}/{my.id}"))
-    except error.HTTPError as refused:
-        if refused.code == 404: return None
-        raise
+    except urllib.error.HTTPError as refused:
+        if refused.code != 404: raise
+        lease = {"metadata": {}, "spec": {}}
     return {"labels": {}, "annotations": {}} | lease["metadata"], lease["spec"]
 
-def write(version, turns, holder=my.id):  # refused unless the Lease is as we know it
-    global deadline
-    sent, now = clock(), datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    meta = {"name": my.id, "resourceVersion": version, "labels": {RING: my.ring}, "annotations": {WHO: ME, POD: None, HOLD: None}}
+def write(version, turns, holder=my.id):  # refused unless the Lease is of this version; until when it is ours
+    sent, now = clock(), datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
     spec = {"holderIdentity": holder, "leaseDurationSeconds": D, "leaseTransitions": turns, "renewTime": now}
-    ask(*(("PATCH", f"{LEASES}/{my.id}") if version else ("POST", LEASES)), {"metadata": meta, "spec": spec})
-    deadline = sent + D * 2 / 3
+    meta = {"name": my.id, "labels": {RING: my.ring}, "annotations": {WHO: ME, POD: None, HOLD: None}}
+    lease = {"metadata": meta | {"resourceVersion": version}, "spec": spec}
+    ask("PATCH", f"{LEASES}/{my.id}", lease) if version else ask("POST", LEASES, lease)
+    return sent + D * 2 / 3
 
-def join():  # once nobody has the Lease, or whoever has it has been silent for all of its duration
-    before, since = None, clock()
-    while found := read():
-        meta, spec = found
-        if meta["labels"].get(RING, my.ring) != my.ring: end(2, "the Lease is of another ring")
-        holder, renewed = spec.get("holderIdentity"), spec.get("renewTime")
-        if (holder, renewed) != before: before, since = (holder, renewed), clock()
-        if not holder or meta["annotations"].get(HOLD) or clock() - since >= spec.get("leaseDurationSeconds", 15):
-            return write(meta["resourceVersion"], spec.get("leaseTransitions", 0) + 1) or 0
-        time.sleep(D / 5)
-    write(None, 0)  # if objects are ours already, somebody may still believe in a Lease that was deleted
-    return 2 * D if json.load(ask("GET", my.resource, labelSelector=MINE, limit=1))["items"] else 0
-
-signal.signal(signal.SIGTERM, lambda *_: asked_to_stop.set())
-threading.Timer(join(), follow).start()
+signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+first_seen, is_free = {}, False
+while not is_free:  # until nobody has the Lease, or whoever has it has been silent for all of its duration
+    meta, spec = read()
+    if meta["labels"].get(RING, my.ring) != my.ring: end(2, "the Lease is of another ring")
+    holder, lasts = spec.get("holderIdentity"), spec.get("leaseDurationSeconds", 15)
+    silent = clock() - first_seen.setdefault((holder, spec.get("renewTime")), clock())
+    is_free = not holder or silent >= lasts or meta["annotations"].get(HOLD) or time.sleep(D / 5)
+deadline = write(meta.get("resourceVersion"), spec.get("leaseTransitions", -1) + 1)
+# If the Lease is new and objects are ours already, somebody may still believe in one that was deleted.
+is_in_doubt = "resourceVersion" not in meta and json.load(ask("GET", f"{MINE}&limit=1"))["items"]
+threading.Timer(2 * D if is_in_doubt else 0, follow).start()
 while clock() < deadline:
-    is_last = asked_to_stop.wait(D / 5) and busy.acquire(timeout=D / 5)
-    try:
-        meta, spec = read() or end(1, "lost: the Lease is gone")
-        if spec.get("holderIdentity") != my.id or meta["annotations"].get(WHO) != ME: end(1, "lost: the Lease is another's")
-        write(meta["resourceVersion"], spec["leaseTransitions"], None if is_last else my.id)
-        if is_last: end(0, "left")
+    is_last = stopping.wait(D / 5) and busy.acquire(timeout=D / 5)
+    try:  # who finds that the Lease it gave back is not its own has left in order
+        meta, spec = read()
+        if (spec.get("holderIdentity"), meta["annotations"].get(WHO)) != (my.id, ME): end(not is_last, "not our Lease")
+        deadline = write(meta["resourceVersion"], spec["leaseTransitions"], None if is_last else my.id)
     except OSError as failed: print(failed, file=sys.stderr)  # there is time for another try
-end(1, "lost: the Lease was not renewed in time")
+end(1, "the Lease was not renewed in time")

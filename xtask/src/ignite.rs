@@ -7,6 +7,8 @@ mod node;
 mod rest;
 
 use std::fs;
+use std::path::Path;
+use std::process::Child;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -57,44 +59,79 @@ fn up(checkout: &Checkout, cache: &Cache, count: u16) -> Result<bool> {
         Provision::Ready(assets) => assets.first().context("Ignite has one asset")?.path.clone(),
         Provision::Unavailable(reason) => bail!("{PEER}: unavailable: {reason}"),
     };
-    let nodes: Vec<Node> = (1..=count).map(|number| Node::new(cache, number)).collect();
     let stopwatch = Stopwatch::start();
-    for node in &nodes {
-        if node.process()?.is_none() {
-            node.start(&library, count)?;
-        }
+    let mut nodes = Vec::new();
+    for number in 1..=count {
+        nodes.push(Running::ensure(Node::new(cache, number), &library, count)?);
     }
-    for node in &nodes {
-        wait(node, |state| state.is_some())?;
+    for running in &mut nodes {
+        running.wait(|state| state.is_some())?;
     }
-    if rest::state(nodes[0].rest_port())?.as_deref() == Some("STARTING") {
-        rest::initialize(nodes[0].rest_port(), nodes.iter().map(Node::name))?;
+    let first = nodes[0].node.rest_port();
+    if rest::state(first)?.as_deref() == Some("STARTING") {
+        rest::initialize(first, nodes.iter().map(|running| running.node.name()))?;
     }
-    for node in &nodes {
-        wait(node, |state| state == Some("STARTED"))?;
+    for running in &mut nodes {
+        running.wait(|state| state == Some("STARTED"))?;
     }
     eprintln!("{count} nodes are up after {}", stopwatch.elapsed());
     let list = |port: fn(&Node) -> u16| {
-        let all = nodes.iter().map(|node| format!("127.0.0.1:{}", port(node)));
+        let all = nodes.iter().map(|running| format!("127.0.0.1:{}", port(&running.node)));
         all.collect::<Vec<_>>().join(",")
     };
     println!("clients: {}", list(Node::client_port));
     println!("rest:    {}", list(Node::rest_port));
+    let ids = nodes.iter().map(Running::id).collect::<Result<Vec<String>>>()?;
+    println!("pids:    {}", ids.join(","));
     Ok(true)
 }
 
-fn wait(node: &Node, is_reached: impl Fn(Option<&str>) -> bool) -> Result<()> {
-    let polls = START_WAIT.as_millis() / POLL_EVERY.as_millis();
-    for _ in 0..polls {
-        if node.process()?.is_none() {
-            bail!("{} ended; its log is {}", node.name(), node.log().display());
-        }
-        if is_reached(rest::state(node.rest_port())?.as_deref()) {
-            return Ok(());
-        }
-        pause();
+/// A node that is to come up.
+struct Running {
+    node: Node,
+    /// Present if this run started it. What a process was started with cannot be read in its first
+    /// moments, so only its parent can tell whether it is there.
+    child: Option<Child>,
+}
+
+// === impl Running ===
+
+impl Running {
+    fn ensure(node: Node, library: &Path, count: u16) -> Result<Self> {
+        let is_there = node.process()?.is_some();
+        let child = if is_there { None } else { Some(node.start(library, count)?) };
+        Ok(Self { node, child })
     }
-    bail!("{} is not ready; its log is {}", node.name(), node.log().display())
+
+    /// The number of its process.
+    fn id(&self) -> Result<String> {
+        let id = match &self.child {
+            Some(child) => Some(child.id()),
+            None => self.node.process()?,
+        };
+        id.map(|id| id.to_string()).with_context(|| format!("{} ended", self.node.name()))
+    }
+
+    fn has_ended(&mut self) -> Result<bool> {
+        match &mut self.child {
+            Some(child) => Ok(child.try_wait().context("look at the node's process")?.is_some()),
+            None => Ok(self.node.process()?.is_none()),
+        }
+    }
+
+    fn wait(&mut self, is_reached: impl Fn(Option<&str>) -> bool) -> Result<()> {
+        let polls = START_WAIT.as_millis() / POLL_EVERY.as_millis();
+        for _ in 0..polls {
+            if self.has_ended()? {
+                bail!("{} ended; its log is {}", self.node.name(), self.node.log().display());
+            }
+            if is_reached(rest::state(self.node.rest_port())?.as_deref()) {
+                return Ok(());
+            }
+            pause();
+        }
+        bail!("{} is not ready; its log is {}", self.node.name(), self.node.log().display())
+    }
 }
 
 fn down(cache: &Cache, is_purged: bool) -> Result<bool> {

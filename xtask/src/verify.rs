@@ -39,6 +39,12 @@ const GATES: &[Gate] = &[
         environment: &[],
     },
     Gate {
+        name: "fuzz-lock",
+        claim: "the lock file of the fuzz targets, which have a workspace of their own, is up to date",
+        arguments: &["fetch", "--quiet", "--locked", "--manifest-path", "fuzz/Cargo.toml"],
+        environment: &[],
+    },
+    Gate {
         name: "clippy",
         claim: "no lint warns",
         arguments: &[

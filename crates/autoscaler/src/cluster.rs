@@ -1,7 +1,8 @@
 //! Kubernetes, as far as the loop needs it: what watches have brought, and the few things that are
 //! written. Decides nothing.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,6 +10,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVo
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kubekit::failure::Failure;
 use registry::NodeName;
+use serde::{Deserialize, Serialize};
 
 use crate::core::{Evicted, PodKey};
 
@@ -65,6 +67,8 @@ pub struct Snapshot {
     pub namespaces: Vec<Arc<Namespace>>,
     pub volumes: Vec<Arc<PersistentVolume>>,
     pub claims: Vec<Arc<PersistentVolumeClaim>>,
+    /// CSI drivers of which some node takes only so many volumes.
+    pub limited_drivers: BTreeSet<String>,
     pub controllers: Vec<Controller>,
     pub daemon_sets: Vec<Arc<k8s_openapi::api::apps::v1::DaemonSet>>,
     /// `priorities` of the priority expander's ConfigMap.
@@ -72,10 +76,10 @@ pub struct Snapshot {
 }
 
 /// Something that makes pods anew.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Controller {
     pub namespace: String,
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     pub name: String,
     pub replicas: Option<i32>,
 }

@@ -7,23 +7,24 @@
 //! | `act` | carrying out one action |
 //! | `call` | one call to the provider: intent first, outcome after |
 //! | `drains` | removals under way, between iterations |
+//! | `stepped` | the loop without a process around it |
 //! | `tell` | Events, metrics and logs of what was noticed |
 
 mod act;
 mod call;
 mod drains;
 mod look;
+mod stepped;
 mod tell;
 mod term;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use fit::expand::Priorities;
 use jiff::Timestamp;
 use kubekit::election;
 use kubekit::health::Check;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -31,9 +32,13 @@ use crate::cluster::Cluster;
 use crate::metrics::{End, Function, Metrics};
 use crate::options::{Mode, Options};
 use crate::provider::{Provider, Reader};
+use crate::record::Recorder;
 use crate::view::{Shown, Standing};
+use crate::world::Preferences;
 
-use self::term::{Term, TermError};
+pub use self::stepped::{Parts, Stepped};
+use self::term::Term;
+pub use self::term::TermError;
 
 /// Iterations do not follow each other faster than this, however much there is to do.
 const GAP_MIN: Duration = Duration::from_secs(1);
@@ -48,10 +53,7 @@ const TERM_PAUSE: Duration = Duration::from_secs(1);
 const DRAIN_TICK: Duration = Duration::from_secs(1);
 
 /// Tells the time.
-pub(crate) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// What iterations are recorded to, one line each. Full, the line is dropped and counted.
-pub type Recorder = mpsc::Sender<String>;
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// The loop and everything it needs.
 pub(crate) struct Driver<P, C> {
@@ -67,8 +69,7 @@ pub(crate) struct Driver<P, C> {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) active: Check,
     pub(crate) succeeding: Check,
-    /// The last that could be read, and the text that it was read from or that could not be.
-    pub(crate) priorities: (Option<Priorities>, Option<Arc<str>>),
+    pub(crate) preferences: Preferences,
 }
 
 /// When the next iteration begins.

@@ -7,8 +7,8 @@
 //! | [`provider`] | the way to the provider of machines, and what was read there |
 //! | [`cluster`], `kubernetes` | Kubernetes as the loop needs it, and a real one |
 //! | [`core`] | what decides: the iteration, scale-up, scale-down, drains |
-//! | `driver` | the loop: looks, lets the core decide, acts |
-//! | [`record`] | what was put into the registry, kept and run again |
+//! | `driver` | the loop: looks, lets the core decide, acts; [`Stepped`] for who owns the clock |
+//! | [`record`] | what the cores were given and came to, kept and run again |
 //! | `keeper`, [`admin`] | the state that outlives the process, and what is read of it without one |
 //! | `facts`, `pending`, `world` | from Kubernetes' objects to what is decided on |
 //! | `view`, `metrics` | what people and dashboards are shown |
@@ -32,6 +32,7 @@ pub mod service;
 mod view;
 mod world;
 
-pub use driver::Recorder;
+pub use driver::{Clock, Parts, Stepped, TermError};
 pub use options::Options;
+pub use record::Recorder;
 pub use service::{Service, StartError, Surroundings};

@@ -14,7 +14,8 @@ use prometheus_client::registry::{Registry, Unit};
 use registry::status::{AutoscalerStatus, HealthStatus, Status};
 use registry::{Failure, RemovalReason};
 
-use crate::core::{Account, Call, Order};
+use crate::core::scale_up::Unusable;
+use crate::core::{Account, Call, Event, EventReason, GroupVerdict, Order, Reason};
 
 /// What upstream's names begin with; the registry puts a `_` behind it.
 const UPSTREAM: &str = "cluster_autoscaler";
@@ -58,6 +59,8 @@ pub(crate) enum Function {
     Main,
     CloudProviderRefresh,
     UpdateState,
+    /// All of an iteration but reading and writing.
+    Autoscaling,
 }
 
 /// How an iteration ended.
@@ -276,6 +279,13 @@ impl Metrics {
         self.durations.get_or_create(&of).observe(took.as_secs_f64());
     }
 
+    /// Both plans were made, whatever came of them.
+    pub(crate) fn on_planned(&self, at: Timestamp) {
+        for activity in ["scaleUp", "scaleDown"] {
+            self.last_activity.get_or_create(&OfActivity { activity }).set(at.as_second());
+        }
+    }
+
     pub(crate) fn on_iteration(&self, end: End) {
         let result = match end {
             End::Done => "done",
@@ -332,12 +342,26 @@ impl Metrics {
             self.unremovable.get_or_create(&OfReason { reason }).set(count(nodes));
         }
         self.in_cooldown.set(account.cooldown.is_some().into());
-        let full = account
-            .events
-            .iter()
-            .filter(|it| it.reason == crate::core::EventReason::MaxNodesTotalReached);
-        let of = OfSkip { direction: "up", reason: "MaxNodesTotalReached" };
-        self.skipped.get_or_create(&of).inc_by(count(full.count()));
+        self.count_skipped(account);
+    }
+
+    /// What a limit of the whole cluster kept from growing, or from going.
+    fn count_skipped(&self, account: &Account) {
+        let skip = |direction, reason| {
+            self.skipped.get_or_create(&OfSkip { direction, reason }).inc();
+        };
+        let is_full = |it: &&Event| it.reason == EventReason::MaxNodesTotalReached;
+        account.events.iter().filter(is_full).for_each(|_| skip("up", "MaxNodesTotalReached"));
+        for verdict in account.groups.values() {
+            if let GroupVerdict::Unusable(Unusable::ResourceLimit(names)) = verdict {
+                names.iter().for_each(|name| skip("up", limit_of(name)));
+            }
+        }
+        for against in account.kept.values() {
+            if against.reason == Reason::MinimalResourceLimitExceeded {
+                against.detail.split(", ").for_each(|name| skip("down", limit_of(name)));
+            }
+        }
     }
 
     pub(crate) fn on_record_dropped(&self) {
@@ -353,7 +377,17 @@ impl Function {
             Self::Main => "main",
             Self::CloudProviderRefresh => "cloudProviderRefresh",
             Self::UpdateState => "updateClusterState",
+            Self::Autoscaling => "autoscaling",
         }
+    }
+}
+
+/// By upstream's names.
+fn limit_of(resource: &str) -> &'static str {
+    match resource {
+        "cpu" => "CpuResourceLimit",
+        "memory" => "MemoryResourceLimit",
+        _ => "OtherResourceLimit",
     }
 }
 
@@ -364,4 +398,38 @@ fn seconds() -> Histogram {
 
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+    use crate::core::Against;
+
+    #[test]
+    fn what_a_limit_keeps_is_counted_by_upstreams_names() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::new(&mut registry);
+        let limits = Unusable::ResourceLimit(vec!["cpu".to_owned(), "memory".to_owned()]);
+        let reason = Reason::MinimalResourceLimitExceeded;
+        let kept = Against { reason, detail: "memory".to_owned() };
+        metrics.show_account(&Account {
+            groups: [("pool".into(), GroupVerdict::Unusable(limits))].into(),
+            kept: [("node".into(), kept)].into(),
+            ..Account::default()
+        });
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for (direction, reason) in [
+            ("up", "CpuResourceLimit"),
+            ("up", "MemoryResourceLimit"),
+            ("down", "MemoryResourceLimit"),
+        ] {
+            let line = format!(
+                "cluster_autoscaler_skipped_scale_events_count{{direction=\"{direction}\",reason=\"{reason}\"}} 1"
+            );
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
+    }
 }

@@ -52,6 +52,8 @@ pub struct Options {
     pub expander: String,
     /// How long the estimate of one group may take.
     pub binpacking_duration_max: Duration,
+    /// How long candidates may be marked in one iteration.
+    pub soft_taint_duration_max: Duration,
     pub pace: Pace,
 }
 
@@ -120,6 +122,7 @@ impl Options {
             plans: core::Config::default(),
             expander: "least-waste".to_owned(),
             binpacking_duration_max: Duration::from_secs(10),
+            soft_taint_duration_max: Duration::from_secs(3),
             pace: Pace::default(),
         }
     }

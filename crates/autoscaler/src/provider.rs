@@ -90,6 +90,11 @@ pub trait Provider: Send + Sync {
         nodes: &[NodeRef],
     ) -> impl Future<Output = Result<(), Error>> + Send;
 
+    /// What it has said it cannot do for this group, as far as it is remembered here.
+    fn unsupported(&self, _group: &GroupId) -> Vec<Method> {
+        Vec::new()
+    }
+
     /// Nothing more will be asked.
     fn cleanup(&self) -> impl Future<Output = Result<(), Error>> + Send;
 }

@@ -1,220 +1,219 @@
 //! Iterations as lines of text, and those lines run again. Where lines are kept is the binary's.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `log` | what is to be written of the iteration at hand |
+//! | `seen` | the cluster as it was looked at, written as what has changed since |
+//! | `replay` | lines run again |
+//!
+//! A line is one iteration, with what was done about removals since the one before. One that begins
+//! anew says where everything stood; the others go on from the line before.
+
+mod log;
+mod replay;
+mod seen;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use registry::{Config, Decision, Facts, NodeName, Outcome, Registry, RestoreError, Targets};
+use registry::{Decision, Facts, NodeName, Outcome, Targets};
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::core::memory::Whole;
+use crate::core::{Account, Action, Command, Config, Effect, End, Order, PodKey, Reply};
+use crate::options::Options;
+
+pub(crate) use log::Log;
+pub use replay::{Difference, Error, Replay};
+pub(crate) use seen::{Change, Seen};
 
 /// Iterations that wait to be written: a disk that is slower is not waited for.
 pub const QUEUE_MAX: usize = 8;
 
+/// Steps of thought between two looks at the clock. Where an estimate was cut short is counted in them.
+pub(crate) const STEPS: usize = 1000;
+
 /// The one version there is.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a file begins with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     version: u32,
-    config: Config,
+    registry: registry::Config,
+    plans: Config,
+    expander: String,
 }
 
 /// Everything that follows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Line {
-    /// A leadership began, with this state.
-    Term {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<Start>,
+    entries: Vec<Entry>,
+}
+
+/// Where everything stood.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Start {
+    pub(crate) now: Timestamp,
+    pub(crate) state: String,
+    pub(crate) memory: Whole,
+    /// Iterations before this one that were not written.
+    pub(crate) dropped: u64,
+}
+
+/// Something put in, and what came out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Entry {
+    /// What an iteration went by, and what the registry made of it.
+    Looked {
         now: Timestamp,
-        state: String,
+        seed: u64,
+        facts: Facts,
+        change: Change,
+        decisions: Vec<Decision>,
     },
-    Iteration {
-        entries: Vec<Entry>,
-    },
-}
-
-/// Something put into a registry, and what came out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Entry {
-    Observed { now: Timestamp, seed: u64, facts: Facts, decisions: Vec<Decision> },
-    Recorded { now: Timestamp, outcome: Outcome },
     TargetsRead(Targets),
-    Unneeded { now: Timestamp, nodes: BTreeSet<NodeName> },
+    Recorded {
+        now: Timestamp,
+        outcome: Outcome,
+    },
+    /// The estimate at hand was cut short, after so many looks at the clock.
+    Cut {
+        after: usize,
+    },
+    Acted {
+        action: Action,
+        effect: Effect,
+    },
+    Decided(Decided),
+    /// Removals under way were looked at, on a cluster that has changed, or on the one that the iteration
+    /// went by.
+    Stepped {
+        now: Timestamp,
+        change: Option<Change>,
+        commands: Vec<Command>,
+        ends: Vec<End>,
+    },
+    Replied {
+        now: Timestamp,
+        node: NodeName,
+        reply: Reply,
+    },
+    /// Nobody acts, so no removal is under way.
+    NoneRemoved,
 }
 
-/// Other decisions from the same facts.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("at {now} other decisions come of the same facts")]
-pub struct Difference {
-    pub now: Timestamp,
-    pub recorded: Vec<Decision>,
-    pub again: Vec<Decision>,
+/// What an iteration came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Decided {
+    ending: String,
+    scale_up: Option<String>,
+    /// Those that it is for.
+    pods: BTreeSet<PodKey>,
+    unneeded: BTreeSet<NodeName>,
+    cooldown: Option<String>,
+    removals: Vec<Order>,
 }
 
-/// Runs lines again, one after the other.
+/// Where lines are handed to. Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    lines: mpsc::Sender<Recorded>,
+    wants_start: Arc<AtomicBool>,
+}
+
+/// Where lines come out.
 #[derive(Debug)]
-pub struct Replay {
-    config: Config,
-    registry: Option<Registry>,
-    /// Iterations that came out the same.
-    pub iterations: usize,
+pub struct Lines {
+    lines: mpsc::Receiver<Recorded>,
+    wants_start: Arc<AtomicBool>,
 }
 
-/// Why lines cannot be run again, or do not come out the same.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("this is no record of iterations")]
-    Header(#[source] serde_json::Error),
-    #[error("the record has version {0}, and {VERSION} is the newest known")]
-    Version(u32),
-    #[error("a line cannot be read")]
-    Line(#[source] serde_json::Error),
-    #[error("the state of a term cannot be read")]
-    State(#[source] RestoreError),
-    #[error("there are iterations before the first term")]
-    NoTerm,
-    #[error(transparent)]
-    Different(Box<Difference>),
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    pub text: String,
+    /// Whether a file may begin with it.
+    pub is_start: bool,
 }
 
 /// The first line of a file.
 #[must_use]
-pub fn header(config: &Config) -> String {
-    json(&Header { version: VERSION, config: config.clone() })
+pub fn header(options: &Options) -> String {
+    let (registry, plans) = (options.registry.clone(), options.plans.clone());
+    let expander = options.expander.clone();
+    json(&Header { version: VERSION, registry, plans, expander })
 }
 
+/// A queue of so few lines that nobody who is slow is waited for.
 #[must_use]
-pub(crate) fn encode(line: &Line) -> String {
-    json(line)
-}
-
-// === impl Replay ===
-
-impl Replay {
-    pub fn begin(header: &str) -> Result<Self, Error> {
-        let header: Header = serde_json::from_str(header).map_err(Error::Header)?;
-        if header.version != VERSION {
-            return Err(Error::Version(header.version));
-        }
-        Ok(Self { config: header.config, registry: None, iterations: 0 })
-    }
-
-    pub fn line(&mut self, line: &str) -> Result<(), Error> {
-        match serde_json::from_str(line).map_err(Error::Line)? {
-            Line::Term { now, state } => {
-                let restored = Registry::restore(self.config.clone(), state.as_bytes(), now);
-                self.registry = Some(restored.map_err(Error::State)?);
-            }
-            Line::Iteration { entries } => {
-                let registry = self.registry.as_mut().ok_or(Error::NoTerm)?;
-                for entry in &entries {
-                    let repeated = entry.repeat(registry);
-                    repeated.map_err(|difference| Error::Different(Box::new(difference)))?;
-                }
-                self.iterations += 1;
-            }
-        }
-        Ok(())
-    }
-}
-
-// === impl Entry ===
-
-impl Entry {
-    /// Puts it in again. What comes out differently is returned.
-    fn repeat(&self, registry: &mut Registry) -> Result<(), Difference> {
-        match self {
-            Self::Observed { now, facts, decisions, .. } => {
-                let again = registry.observe(*now, facts).decisions;
-                if again != *decisions {
-                    let recorded = decisions.clone();
-                    return Err(Difference { now: *now, recorded, again });
-                }
-            }
-            // An intent that was refused was not entered, so it cannot be refused now.
-            Self::Recorded { now, outcome } => _ = registry.record(*now, outcome),
-            Self::TargetsRead(targets) => registry.refresh_targets(targets),
-            Self::Unneeded { now, nodes } => registry.mark_unneeded(*now, nodes),
-        }
-        Ok(())
-    }
+pub fn channel() -> (Recorder, Lines) {
+    let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+    let wants_start = Arc::new(AtomicBool::new(false));
+    let recorder = Recorder { lines: sender, wants_start: wants_start.clone() };
+    (recorder, Lines { lines: receiver, wants_start })
 }
 
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("keys are text and values are finite")
 }
 
-#[cfg(test)]
-mod tests {
-    use registry::{Group, Options};
+// === impl Recorder ===
 
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(1_700_000_000 + second).unwrap()
+impl Recorder {
+    /// False if there is no room for it.
+    fn offer(&self, line: &Line) -> bool {
+        let is_start = line.start.is_some();
+        self.lines.try_send(Recorded { text: json(line), is_start }).is_ok()
     }
 
-    fn facts(target: i64) -> registry::Facts {
-        let group = Group {
-            id: "a".into(),
-            min: 0,
-            max: 9,
-            exists: true,
-            options: Options::default(),
-            target: Ok(target),
-            instances: Ok(Vec::new()),
-        };
-        registry::Facts { nodes: Vec::new(), groups: Ok(vec![group]) }
+    /// Whether the next line should say where everything stands. Asked once, answered once.
+    fn is_start_wanted(&self) -> bool {
+        self.wants_start.swap(false, Ordering::Relaxed)
+    }
+}
+
+// === impl Lines ===
+
+impl Lines {
+    /// The next line; none once everybody who records has gone.
+    pub fn recv(&mut self) -> Option<Recorded> {
+        self.lines.blocking_recv()
     }
 
-    /// A group misses two nodes until that is given up.
-    fn recorded() -> (Config, Vec<String>) {
-        let config = Config::default();
-        let registry = Registry::new(config.clone());
-        let state = String::from_utf8(registry.save()).unwrap();
-        let mut lines = vec![encode(&Line::Term { now: at(0), state })];
-        let mut registry = registry;
-        for second in [0, 600, 1000] {
-            let (now, facts) = (at(second), facts(2));
-            let decisions = registry.observe(now, &facts).decisions;
-            let entries = vec![Entry::Observed { now, seed: 0, facts, decisions }];
-            lines.push(encode(&Line::Iteration { entries }));
+    /// What is there already.
+    pub fn try_recv(&mut self) -> Option<Recorded> {
+        self.lines.try_recv().ok()
+    }
+
+    /// Asks for a line that a file may begin with.
+    pub fn want_start(&self) {
+        self.wants_start.store(true, Ordering::Relaxed);
+    }
+}
+
+// === impl Decided ===
+
+impl Decided {
+    pub(crate) fn of(account: &Account) -> Self {
+        let plan = account.scale_up.as_ref();
+        Self {
+            ending: account.ending.as_ref().map(ToString::to_string).unwrap_or_default(),
+            scale_up: plan.map(ToString::to_string),
+            pods: plan.map(|plan| plan.pods.clone()).unwrap_or_default(),
+            unneeded: account.unneeded.clone(),
+            cooldown: account.cooldown.map(|cooldown| cooldown.to_string()),
+            removals: account.removals.clone(),
         }
-        (config, lines)
-    }
-
-    fn replayed(config: &Config, lines: &[String]) -> Result<usize, Error> {
-        let mut replay = Replay::begin(&header(config))?;
-        for line in lines {
-            replay.line(line)?;
-        }
-        Ok(replay.iterations)
-    }
-
-    #[test]
-    fn the_same_facts_come_to_the_same_decisions() {
-        let (config, lines) = recorded();
-        assert!(lines.last().unwrap().contains("ReduceTarget"), "{lines:?}");
-        assert_eq!(replayed(&config, &lines).unwrap(), 3);
-    }
-
-    #[test]
-    fn another_decision_is_a_difference() {
-        let (config, mut lines) = recorded();
-        let last = lines.last_mut().unwrap();
-        *last = last.replace("\"delta\":2", "\"delta\":1");
-        let error = replayed(&config, &lines).unwrap_err();
-        let Error::Different(difference) = error else { panic!("{error}") };
-        assert_eq!(difference.now, at(1000));
-        assert_ne!(difference.recorded, difference.again);
-    }
-
-    #[test]
-    fn what_is_no_record_is_told_apart() {
-        let (config, lines) = recorded();
-        assert!(matches!(Replay::begin("{}"), Err(Error::Header(_))));
-        assert!(matches!(replayed(&config, &lines[1..]), Err(Error::NoTerm)));
-        let newer = header(&config).replace("\"version\":1", "\"version\":2");
-        assert!(matches!(Replay::begin(&newer), Err(Error::Version(2))));
     }
 }

@@ -14,13 +14,15 @@ use kubekit::{election, events};
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::{Driver, Recorder};
+use crate::driver::Driver;
 use crate::kubernetes::Kubernetes;
 use crate::lifecycle::{self, Parts, StopError};
 use crate::metrics::Metrics;
 use crate::options::{self, Mode, Options};
 use crate::provider::{Provider, Reader};
+use crate::record::Recorder;
 use crate::view::Shown;
+use crate::world::Preferences;
 
 /// What Events say about where they come from: upstream's name, for those who look for it.
 const CONTROLLER: &str = "cluster-autoscaler";
@@ -31,6 +33,9 @@ const JSON: &str = "application/json";
 /// Where `status` and `explain` ask.
 pub const STATUS_PATH: &str = "/status";
 pub const EXPLAIN_PATH: &str = "/explain/";
+
+/// Where upstream's probes ask.
+const HEALTH_CHECK_PATH: &str = "/health-check";
 
 /// A process that has its socket and its credentials, and has not begun.
 pub struct Service<P> {
@@ -98,10 +103,12 @@ impl<P: Provider + 'static> Service<P> {
         let listen = health::Options { listen: options.listen };
         let (active, succeeding) = (health.live("activity"), health.live("success"));
         let health = health::Service::bind(&listen, health, Arc::new(registry)).await;
-        let health = health.map_err(StartError::Health)?.answering(answers);
+        let health = health.map_err(StartError::Health)?;
+        let health = health.answering(answers).also_live_at(HEALTH_CHECK_PATH);
         let address = health.address();
         let (election, standing) = election.unzip();
         let driver = Driver {
+            preferences: Preferences::new(options.expander.clone()),
             options: Arc::new(options),
             reader: Reader::new(provider),
             wakes: kubernetes.wakes(),
@@ -113,7 +120,6 @@ impl<P: Provider + 'static> Service<P> {
             recorder,
             active,
             succeeding,
-            priorities: (None, None),
         };
         Ok(Self { parts: Parts { health, events: event_service, election, driver }, address })
     }

@@ -1,5 +1,6 @@
 //! What whoever asks is shown: the last iteration, and who leads. Written by the loop, read by the pages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,7 +9,8 @@ use registry::status::Status;
 use registry::{GroupId, InstanceId, NodeName, Registry, Target};
 use serde::Serialize;
 
-use crate::core::{Account, GroupVerdict, PodKey, PodVerdict};
+use crate::core::{Account, Drains, GroupVerdict, PodKey, PodVerdict};
+use crate::provider::Method;
 
 /// The latest of it. Clones show the same.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,10 @@ pub(crate) struct Last {
     pub(crate) registry: Registry,
     /// Why it did what it did.
     pub(crate) account: Account,
+    /// Removals under way when it ended.
+    pub(crate) drains: Drains,
+    /// What the provider has said it cannot do, by group.
+    pub(crate) unsupported: BTreeMap<GroupId, Vec<Method>>,
     pub(crate) now: Timestamp,
 }
 
@@ -74,6 +80,10 @@ impl Shown {
         view.fault = None;
     }
 
+    pub(crate) fn last(&self) -> Option<Arc<Last>> {
+        self.0.lock().last.clone()
+    }
+
     /// The status in JSON.
     pub(crate) fn status(&self, identity: &str) -> String {
         let View { standing, last, fault } = self.0.lock().clone();
@@ -112,11 +122,14 @@ impl Last {
             let since = since.map(|at| format!(", since {}", at.strftime("%T")));
             format!("unneeded its pods find a place elsewhere{}", since.unwrap_or_default())
         });
-        let going = account.removals.iter().find(|order| order.node.as_str() == name);
-        let going = going.map(|order| format!("goes     {:?}", order.reason));
+        let drain = self.drains.iter().find(|drain| drain.order.node.as_str() == name);
+        let drain = drain.map(|drain| {
+            let (reason, since) = (drain.order.reason, drain.began.strftime("%T"));
+            format!("drain    {reason:?}, since {since}: {}", drain.phase)
+        });
         let waits = account.cooldown.as_ref().filter(|_| unneeded.is_some());
         let waits = waits.map(|cooldown| format!("waits    {cooldown}"));
-        unneeded.into_iter().chain(kept).chain(waits).chain(going).collect()
+        unneeded.into_iter().chain(kept).chain(waits).chain(drain).collect()
     }
 
     /// What it thought of expanding a group.
@@ -132,7 +145,11 @@ impl Last {
             GroupVerdict::Grows { by } => format!("grows by {by}"),
         };
         let verdict = self.account.groups.get(name).map(words);
-        verdict.map(|words| format!("scale-up {words}")).into_iter().collect()
+        let lacks = self.unsupported.get(name).map(|methods| {
+            let methods: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
+            format!("lacks    {}: the provider does not support it", methods.join(", "))
+        });
+        verdict.map(|words| format!("scale-up {words}")).into_iter().chain(lacks).collect()
     }
 
     /// A pod that waits, by `namespace/name`, or by its name alone.
@@ -160,5 +177,39 @@ impl Last {
             }
         };
         Some(format!("{heading}\nscale-up {says}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use registry::{Config, Facts, Group, Options};
+
+    use super::*;
+
+    #[test]
+    fn what_a_provider_cannot_do_is_shown_on_the_group() {
+        let now = "2026-03-01T08:00:00Z".parse().unwrap();
+        let group = Group {
+            id: "pool".into(),
+            min: 0,
+            max: 10,
+            exists: true,
+            options: Options::default(),
+            target: Ok(0),
+            instances: Ok(Vec::new()),
+        };
+        let mut registry = Registry::new(Config::default());
+        registry.observe(now, &Facts { nodes: Vec::new(), groups: Ok(vec![group]) });
+        let shown = Shown::default();
+        shown.set_last(Last {
+            registry,
+            account: Account::default(),
+            drains: Drains::default(),
+            unsupported: [("pool".into(), vec![Method::NodeGroupDeleteNodes])].into(),
+            now,
+        });
+        let words = shown.explain("pool").unwrap();
+        let expected = "\nlacks    NodeGroupDeleteNodes: the provider does not support it";
+        assert!(words.ends_with(expected), "{words}");
     }
 }

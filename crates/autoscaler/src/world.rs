@@ -31,7 +31,7 @@ pub(crate) fn world(snapshot: &Snapshot, groups: BTreeMap<GroupId, GroupSettings
 fn controllers(snapshot: &Snapshot) -> Controllers {
     let mut controllers = Controllers::default();
     for each in &snapshot.controllers {
-        controllers.add(&each.namespace, each.kind, &each.name, each.replicas);
+        controllers.add(&each.namespace, &each.kind, &each.name, each.replicas);
     }
     controllers
 }
@@ -40,6 +40,7 @@ fn volumes(snapshot: &Snapshot) -> Volumes {
     let mut volumes = Volumes::default();
     snapshot.claims.iter().for_each(|claim| volumes.add_claim(claim));
     snapshot.volumes.iter().for_each(|volume| volumes.add_volume(volume));
+    snapshot.limited_drivers.iter().for_each(|driver| volumes.limit_driver(driver));
     volumes
 }
 
@@ -59,6 +60,41 @@ pub(crate) fn priorities(text: &str) -> Result<Priorities, PrioritiesError> {
     Priorities::new(&patterns).map_err(PrioritiesError::Patterns)
 }
 
+/// How one of several groups is chosen: a chain of names, and the priorities as they were last good.
+#[derive(Clone, Debug)]
+pub(crate) struct Preferences {
+    chain: String,
+    known: Option<Priorities>,
+    /// What they were read from, or what could not be read.
+    text: Option<Arc<str>>,
+}
+
+// === impl Preferences ===
+
+impl Preferences {
+    pub(crate) fn new(chain: String) -> Self {
+        Self { chain, known: None, text: None }
+    }
+
+    /// Takes in the text of the priorities as it is now.
+    ///
+    /// # Errors
+    ///
+    /// If it is another than before and cannot be read: then the last good ones count.
+    pub(crate) fn follow(&mut self, text: Option<&Arc<str>>) -> Result<(), PrioritiesError> {
+        if text == self.text.as_ref() {
+            return Ok(());
+        }
+        self.text = text.cloned();
+        self.known = text.map(|text| priorities(text)).transpose()?;
+        Ok(())
+    }
+
+    pub(crate) fn expanders(&self) -> Result<Vec<Expander>, fit::expand::Error> {
+        expanders(&self.chain, self.known.as_ref())
+    }
+}
+
 /// The chain of expanders; without priorities, that one is left out.
 pub(crate) fn expanders(
     chain: &str,
@@ -74,6 +110,38 @@ pub(crate) fn expanders(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn volumes_of_a_driver_with_a_limit_are_not_guessed_at() {
+        let mut snapshot = Snapshot {
+            volumes: vec![Arc::new(
+                serde_saphyr::from_str(
+                    "{metadata: {name: disk}, spec: {csi: {driver: few, volumeHandle: x}}}",
+                )
+                .unwrap(),
+            )],
+            claims: vec![Arc::new(
+                serde_saphyr::from_str(
+                    "{metadata: {name: data, annotations: {pv.kubernetes.io/bind-completed: 'yes'}},
+                      spec: {volumeName: disk}}",
+                )
+                .unwrap(),
+            )],
+            ..Snapshot::default()
+        };
+        let pod: k8s_openapi::api::core::v1::Pod = serde_saphyr::from_str(
+            "{spec: {containers: [], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}",
+        )
+        .unwrap();
+        let compiled = |snapshot: &Snapshot| {
+            let mut cluster = fit::Cluster::new(&BTreeMap::new());
+            cluster.compile(&pod, &volumes(snapshot)).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(compiled(&snapshot), Ok(()));
+        snapshot.limited_drivers.insert("few".to_owned());
+        let words = "unsupported constraint volume limit of driver few";
+        assert_eq!(compiled(&snapshot), Err(words.to_owned()));
+    }
 
     #[test]
     fn priorities_are_lists_of_patterns() {

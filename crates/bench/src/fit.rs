@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use fit::{ClassId, Cluster, NodeId, Packed, Packing, Plan, Volumes};
 use k8s_openapi::api::core::v1::Pod;
+use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::table::{Table, millis};
 use objects::{keeping_away, node, pod};
 
 /// What is done between two looks at the clock, as the autoscaler would.
@@ -22,7 +22,7 @@ pub struct Scale {
     pub divisor: usize,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {
     pub work: &'static str,
     pub pods: usize,
@@ -47,26 +47,14 @@ struct Work {
 
 const GIB: u64 = 1 << 30;
 
+/// How many rows there are.
+pub(crate) const WORKS: usize = 5;
+
 /// Every row, once.
 pub fn run(scale: Scale) -> Result<Vec<Figure>> {
-    let rows = [two_kinds, all_distinct, none_fits, surge, many_deployments_surge];
+    let rows: [fn(Scale) -> Result<Work>; WORKS] =
+        [two_kinds, all_distinct, none_fits, surge, many_deployments_surge];
     rows.into_iter().map(|row| measure(row(scale)?)).collect()
-}
-
-#[must_use]
-pub fn table(figures: &[Figure]) -> String {
-    let mut table = Table::new(&["work", "pods", "new nodes", "left", "compile", "pack"]);
-    for figure in figures {
-        table.push(vec![
-            figure.work.to_owned(),
-            figure.pods.to_string(),
-            figure.new_nodes.to_string(),
-            figure.left.to_string(),
-            millis(figure.compile_millis),
-            millis(figure.pack_millis),
-        ]);
-    }
-    table.to_string()
 }
 
 fn measure(mut work: Work) -> Result<Figure> {

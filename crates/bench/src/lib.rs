@@ -9,6 +9,7 @@
 //! | [`fit`] | placing pods, without a cluster |
 //! | [`journal`] | what orders and keeps revisions, without the store above it |
 //! | [`labels`] | nodes that leave and return, and how soon their labels are back |
+//! | [`replicas`] | several stores over one journal, beside a cluster of etcd |
 //! | [`sharding`] | objects that change hands between instances, and what that costs |
 //! | [`tasks`] | tasks on several nodes, containers beside runc's, and lost nodes |
 //!
@@ -23,6 +24,7 @@ pub mod journal;
 pub mod labels;
 mod machine;
 mod process;
+pub mod replicas;
 mod shape;
 pub mod sharding;
 pub mod store;

@@ -51,6 +51,13 @@ pub(crate) fn resident_bytes(pid: u32) -> Result<u64, Error> {
     field(&status, "VmRSS").and_then(kibibytes).ok_or(Error::Format { path })
 }
 
+/// Memory that is the process's own: without pages of its program, which the kernel can drop.
+pub(crate) fn own_bytes(pid: u32) -> Result<u64, Error> {
+    let path = PathBuf::from(format!("/proc/{pid}/status"));
+    let status = read(&path)?;
+    field(&status, "RssAnon").and_then(kibibytes).ok_or(Error::Format { path })
+}
+
 /// The most memory that the process ever had resident.
 pub(crate) fn peak_bytes(pid: u32) -> Result<u64, Error> {
     let path = PathBuf::from(format!("/proc/{pid}/status"));
@@ -126,6 +133,7 @@ mod tests {
     fn this_process_has_memory_and_took_time() {
         let pid = std::process::id();
         let resident = resident_bytes(pid).unwrap();
+        assert!(own_bytes(pid).unwrap() < resident, "a program has pages too");
         assert!(resident > 0 && peak_bytes(pid).unwrap() >= resident);
         cpu_time(pid).unwrap();
     }

@@ -50,8 +50,10 @@ pub struct Options {
     pub instances: usize,
     /// How long work is counted.
     pub window: Duration,
-    /// Durations of Leases with which an instance is killed; the first is everybody's otherwise.
-    pub leases: Vec<Duration>,
+    /// How long a Lease lasts, of all but those who are killed.
+    pub lease: Duration,
+    /// The same of those who are killed.
+    pub crash_leases: Vec<Duration>,
     /// Objects that are created one after the other, with and without a ring.
     pub creations: usize,
     pub churn: Churn,
@@ -131,14 +133,8 @@ fn ratio_of_last(capacity: &[Capacity]) -> f64 {
 impl Options {
     fn check(&self) -> Result<()> {
         ensure!(self.objects >= 20 && self.instances >= 1, "too few to measure anything");
-        ensure!(!self.leases.is_empty(), "a Lease has a duration");
         ensure!(self.footprints.is_sorted(), "objects are only added");
         Ok(())
-    }
-
-    /// The usual duration of a Lease.
-    fn lease(&self) -> Duration {
-        self.leases[0]
     }
 
     /// What is published.
@@ -152,7 +148,8 @@ impl Options {
             objects_large: 10_000,
             instances: 5,
             window: Duration::from_secs(20),
-            leases: vec![Duration::from_secs(15), Duration::from_secs(5)],
+            lease: Duration::from_secs(15),
+            crash_leases: vec![Duration::from_secs(15), Duration::from_secs(5)],
             creations: 1_000,
             churn: Churn {
                 changes_per_second: 156,
@@ -176,7 +173,7 @@ impl Options {
             objects_large: 0,
             instances: 2,
             window: Duration::from_secs(1),
-            leases: vec![Duration::from_secs(3)],
+            crash_leases: vec![Duration::from_secs(5)],
             creations: 10,
             churn,
             footprints: vec![60],

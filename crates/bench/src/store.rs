@@ -5,15 +5,15 @@
 //! over the rounds.
 
 mod answer;
-mod figures;
-mod load;
+pub(crate) mod figures;
+pub(crate) mod load;
 mod report;
 mod row;
 mod server;
 mod subject;
 mod tables;
 mod target;
-mod work;
+pub(crate) mod work;
 
 use std::{
     fs, io,

@@ -19,6 +19,7 @@ pub enum Asset {
     Etcd36,
     KubeApiserver,
     KubeScheduler,
+    KubeControllerManager,
     Kubectl,
     /// A script spoken through the crate `etcd-client`.
     EtcdClient,
@@ -45,6 +46,7 @@ impl Asset {
             Self::Etcd36 => "TEST_ASSET_ETCD36",
             Self::KubeApiserver => "TEST_ASSET_KUBE_APISERVER",
             Self::KubeScheduler => "TEST_ASSET_KUBE_SCHEDULER",
+            Self::KubeControllerManager => "TEST_ASSET_KUBE_CONTROLLER_MANAGER",
             Self::Kubectl => "TEST_ASSET_KUBECTL",
             Self::EtcdClient => "TEST_ASSET_ETCD_CLIENT",
             Self::PythonEtcd3 => "TEST_ASSET_PYTHON_ETCD3",

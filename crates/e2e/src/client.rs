@@ -52,6 +52,14 @@ impl Client {
         Ok(Self { channel: endpoint.connect_lazy(), token: None })
     }
 
+    /// Sends each request to any one of several servers.
+    pub fn spread(ports: &[u16]) -> Result<Self> {
+        let endpoint = |port: &u16| Endpoint::from_shared(format!("http://127.0.0.1:{port}"));
+        let endpoints = ports.iter().map(endpoint).collect::<Result<Vec<_>, _>>();
+        let endpoints = endpoints.context("a loopback address is an endpoint")?;
+        Ok(Self { channel: Channel::balance_list(endpoints.into_iter()), token: None })
+    }
+
     /// The same connection, speaking as the owner of a token.
     pub fn with_token(&self, token: &str) -> Result<Self> {
         let token = token.parse().context("a token is ASCII")?;

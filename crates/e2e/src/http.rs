@@ -29,6 +29,20 @@ pub async fn get(port: u16, path: &str) -> Result<Answer> {
     read(response).await
 }
 
+/// The value of a metric on `/metrics`, summed over its labels; zero if it was never touched.
+pub async fn metric(port: u16, name: &str) -> Result<f64> {
+    let answer = get(port, "/metrics").await?;
+    let samples = answer
+        .body
+        .lines()
+        .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+    let values = samples.map(|line| {
+        let value = line.rsplit(' ').next().context("a sample has a value")?;
+        value.parse::<f64>().with_context(|| format!("read `{line}`"))
+    });
+    values.sum()
+}
+
 /// `POST` of a JSON body, as the gateway wants it.
 pub async fn post(port: u16, path: &str, body: &Value) -> Result<Answer> {
     post_as(port, path, body, None).await

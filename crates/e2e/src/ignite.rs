@@ -2,6 +2,8 @@
 //!
 //! Owns the nodes and their folders. Knows nothing of what is kept in them.
 
+mod guard;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +11,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use rustix::process::Signal;
 use serde_json::json;
+
+pub use guard::Guard;
 
 use crate::http;
 use crate::ports;
@@ -20,14 +24,20 @@ const START_WAIT: Duration = Duration::from_secs(240);
 const MAIN: &str = "org.apache.ignite.internal.app.IgniteRunner";
 /// What tables keep in memory.
 const PAGES_BYTES: u64 = 256 << 20;
+/// With the settings that Ignite has by default, every change of a schema takes a second, and cases
+/// make many. The clocks of nodes on one machine do not differ.
+const QUICK_SCHEMAS: &str = "schemaSync { delayDurationMillis = 20, maxClockSkewMillis = 20 }";
 
 /// How the nodes are set up.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub nodes: usize,
     pub is_synced: bool,
-    /// With the user that Ignite has by default, `ignite` with the same password.
-    pub is_secured: bool,
+    /// With the user that Ignite has by default, `ignite` with the same password, and with certificates
+    /// that clients must know and show.
+    pub is_guarded: bool,
+    /// Whether tables are made in no time, which Ignite does not do by default.
+    pub is_quick: bool,
 }
 
 /// Running nodes, killed when dropped.
@@ -36,6 +46,7 @@ pub struct Ignite {
     library: PathBuf,
     folder: PathBuf,
     nodes: Vec<Node>,
+    guard: Option<Guard>,
 }
 
 #[derive(Debug)]
@@ -43,6 +54,8 @@ struct Node {
     name: String,
     client_port: u16,
     rest_port: u16,
+    /// Where REST is encrypted, if it is.
+    rest_tls_port: u16,
     /// `None` while it is down.
     process: Option<Process>,
 }
@@ -55,16 +68,18 @@ impl Ignite {
         let mut nodes = Vec::new();
         let mut network = Vec::new();
         for number in 1..=settings.nodes {
-            let [client_port, rest_port, network_port] = ports::free()?;
+            let [client_port, rest_port, rest_tls_port, network_port] = ports::free()?;
             network.push(network_port);
             let name = format!("node{number}");
-            nodes.push(Node { name, client_port, rest_port, process: None });
+            nodes.push(Node { name, client_port, rest_port, rest_tls_port, process: None });
         }
-        let mut ignite = Self { library: library.to_owned(), folder: folder.to_owned(), nodes };
+        let guard = settings.is_guarded.then(|| Guard::make(folder)).transpose()?;
+        let (library, folder) = (library.to_owned(), folder.to_owned());
+        let mut ignite = Self { library, folder, nodes, guard };
         for (node, port) in ignite.nodes.iter().zip(&network) {
-            let own = folder.join(&node.name);
+            let own = ignite.folder.join(&node.name);
             fs::create_dir_all(&own).context("make a node's folder")?;
-            let text = node.settings(*port, &network, settings);
+            let text = node.settings(*port, &network, settings, ignite.guard.as_ref());
             fs::write(own.join("ignite.conf"), text).context("write a node's settings")?;
         }
         for index in 0..settings.nodes {
@@ -84,9 +99,9 @@ impl Ignite {
         let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
         let mut request =
             json!({ "metaStorageNodes": names, "cmgNodes": names, "clusterName": "windlass" });
-        if settings.is_secured {
-            request["clusterConfiguration"] = "ignite { security { enabled = true } }".into();
-        }
+        let security = if settings.is_guarded { "security { enabled = true }" } else { "" };
+        let schemas = if settings.is_quick { QUICK_SCHEMAS } else { "" };
+        request["clusterConfiguration"] = format!("ignite {{ {security}\n {schemas} }}").into();
         let answer =
             http::post(self.nodes[0].rest_port, "/management/v1/cluster/init", &request).await?;
         ensure!(answer.status.is_success(), "init: {} {}", answer.status, answer.body);
@@ -99,16 +114,44 @@ impl Ignite {
         self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.client_port)).collect()
     }
 
-    /// Where the nodes tell their settings.
+    /// Where the nodes tell their settings, in the clear.
     #[must_use]
     pub fn rest(&self) -> Vec<String> {
         self.nodes.iter().map(|node| format!("127.0.0.1:{}", node.rest_port)).collect()
+    }
+
+    /// The same, encrypted.
+    #[must_use]
+    pub fn rest_tls(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| format!("https://127.0.0.1:{}", node.rest_tls_port)).collect()
+    }
+
+    /// What clients must know and show, if anything.
+    #[must_use]
+    pub fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
     }
 
     /// SIGKILL to a node.
     pub fn kill(&mut self, index: usize) -> Result<()> {
         let process = self.nodes[index].process.take().context("the node runs")?;
         process.kill()
+    }
+
+    /// SIGKILL to all nodes.
+    pub fn kill_all(&mut self) -> Result<()> {
+        (0..self.nodes.len()).try_for_each(|index| self.kill(index))
+    }
+
+    /// Starts all nodes again, which need each other to start.
+    pub async fn restart_all(&mut self) -> Result<()> {
+        for index in 0..self.nodes.len() {
+            self.launch(index)?;
+        }
+        for index in 0..self.nodes.len() {
+            self.wait_state(index, "STARTED").await?;
+        }
+        Ok(())
     }
 
     /// Stops a node without ending it, or lets it go on.
@@ -159,7 +202,9 @@ impl Ignite {
                 Ok(answer) => answer.body,
                 Err(error) => format!("{error:#}"),
             };
-            let is_reached = state.contains(wanted) || state.contains("STARTED");
+            // Who asks for a password has its settings from the cluster, and so is part of it.
+            let is_reached =
+                [wanted, "STARTED", "Unauthorized"].iter().any(|it| state.contains(it));
             Ok(if is_reached { Level::Reached(()) } else { Level::Below(state) })
         })
         .await
@@ -169,13 +214,24 @@ impl Ignite {
 // === impl Node ===
 
 impl Node {
-    fn settings(&self, own: u16, network: &[u16], settings: &Settings) -> String {
+    fn settings(
+        &self,
+        own: u16,
+        network: &[u16],
+        settings: &Settings,
+        guard: Option<&Guard>,
+    ) -> String {
+        let tls = guard.map(|guard| format!(", ssl {{ {} }}", guard.mutual())).unwrap_or_default();
+        let rest_tls = guard.map(|guard| {
+            let (port, own) = (self.rest_tls_port, guard.own());
+            format!(", dualProtocol = true, ssl {{ enabled = true, port = {port}, {own} }}")
+        });
         let all: Vec<String> = network.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
         format!(
             "ignite {{
   network {{ port = {own}, listenAddresses = [\"127.0.0.1\"], nodeFinder.netClusterNodes = [{all}] }}
-  clientConnector {{ port = {client}, listenAddresses = [\"127.0.0.1\"] }}
-  rest.port = {rest}
+  clientConnector {{ port = {client}, listenAddresses = [\"127.0.0.1\"]{tls} }}
+  rest {{ port = {rest}{rest_tls} }}
   raft.fsync = {is_synced}
   storage.profiles = [{{ name = default, engine = aipersist, sizeBytes = {PAGES_BYTES} }}]
 }}
@@ -183,6 +239,7 @@ impl Node {
             all = all.join(", "),
             client = self.client_port,
             rest = self.rest_port,
+            rest_tls = rest_tls.unwrap_or_default(),
             is_synced = settings.is_synced,
         )
     }

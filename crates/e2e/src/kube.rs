@@ -1,11 +1,14 @@
-//! kube-apiserver on a store, kubectl to speak to it, and kube-scheduler to place its pods.
+//! kube-apiserver on a store, kubectl to speak to it, kube-scheduler to place its pods, and
+//! kube-controller-manager for what else a cluster does by itself.
 
 mod apiserver;
 mod audit;
+mod controllers;
 mod kubectl;
 mod scheduler;
 
 pub use apiserver::{Apiserver, ApiserverOptions, Identity};
 pub use audit::Audit;
+pub use controllers::Controllers;
 pub use kubectl::{Kubectl, Watching};
 pub use scheduler::Scheduler;

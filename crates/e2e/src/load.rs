@@ -8,11 +8,16 @@ mod writer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
 
 pub use mixed::{MixedOptions, mixed};
 pub use translate::{read_events, read_truth};
 pub use watcher::{WatcherOptions, watcher};
 pub use writer::writer;
+
+use crate::wait::{Level, wait_for};
 
 /// What the clients of one run share: a clock to order calls by, how much was done, and whether
 /// to go on.
@@ -44,6 +49,20 @@ impl Shared {
     #[must_use]
     pub fn answered(&self) -> usize {
         self.inner.answered.load(Ordering::SeqCst)
+    }
+
+    /// Waits until this many more calls were answered.
+    pub async fn wait_answers(&self, more: usize, bound: Duration) -> Result<()> {
+        let goal = self.answered() + more;
+        wait_for(&format!("{more} more answers"), bound, async || {
+            let answered = self.answered();
+            Ok(if answered >= goal {
+                Level::Reached(())
+            } else {
+                Level::Below(format!("{answered} of {goal}"))
+            })
+        })
+        .await
     }
 
     /// Tells every client to end after the call it is in.

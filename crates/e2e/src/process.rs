@@ -127,6 +127,25 @@ impl Process {
         .await
     }
 
+    /// SIGSTOP, and waits until the program stands still: a signal only asks for that, and threads go
+    /// on until a processor has time to stop them.
+    pub async fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)?;
+        wait_for(&format!("{} to stand still", self.name), STOP_WAIT, async || {
+            let running = running_threads(self.id())?;
+            Ok(if running == 0 {
+                Level::Reached(())
+            } else {
+                Level::Below(format!("{running} run"))
+            })
+        })
+        .await
+    }
+
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
     /// Sends a signal to the program alone, not to what it started.
     pub fn signal_alone(&self, signal: Signal) -> Result<()> {
         kill_process(self.group, signal)
@@ -169,6 +188,22 @@ impl Drop for Process {
             say(&format!("{}: cannot end it: {error}", self.name));
         }
     }
+}
+
+/// Threads of a process that are not stopped.
+fn running_threads(process: u32) -> Result<usize> {
+    let mut running = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task")).context("list threads")? {
+        let stat = thread.context("list threads")?.path().join("stat");
+        let stat = match fs::read_to_string(stat) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            stat => stat.context("look at a thread")?,
+        };
+        // Its name, in brackets, may be anything; its state comes next.
+        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+        running += usize::from(state != Some('T'));
+    }
+    Ok(running)
 }
 
 fn open_log(log: &Path, program: &Program) -> Result<File> {
@@ -229,6 +264,25 @@ mod tests {
         process.wait_end(STOP_WAIT).await.unwrap();
         let told = process.ensure_alive().unwrap_err().to_string();
         assert!(told.contains("exit status: 3") && told.contains("last words"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn who_is_paused_stands_still_and_goes_on_when_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = vec!["-c".to_owned(), "while :; do echo on; done".to_owned()];
+        let program = Program { arguments, ..sleeper(folder.path()) };
+        let process = Process::start(&program).unwrap();
+        process.pause().await.unwrap();
+        let written = process.log().unwrap().len();
+        crate::wait::pass(Duration::from_millis(100)).await.unwrap();
+        assert_eq!(process.log().unwrap().len(), written, "it wrote on");
+        process.resume().unwrap();
+        wait_for("it to write on", STOP_WAIT, async || {
+            let has_grown = process.log()?.len() > written;
+            Ok(if has_grown { Level::Reached(()) } else { Level::Below(String::new()) })
+        })
+        .await
+        .unwrap();
     }
 
     #[tokio::test]

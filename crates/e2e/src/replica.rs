@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use rustix::process::Signal;
+use anyhow::Result;
 
 use crate::assets::Asset;
 use crate::process::{Process, Program};
@@ -75,15 +74,7 @@ impl Replica {
 
     /// The value of a metric, summed over its labels; zero if it was never touched.
     pub async fn metric(&self, name: &str) -> Result<f64> {
-        let answer = http::get(self.port, "/metrics").await?;
-        let samples = answer.body.lines().filter(|line| {
-            line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
-        });
-        let values = samples.map(|line| {
-            let value = line.rsplit(' ').next().context("a sample has a value")?;
-            value.parse::<f64>().with_context(|| format!("read `{line}`"))
-        });
-        values.sum()
+        http::metric(self.port, name).await
     }
 
     #[must_use]
@@ -96,12 +87,12 @@ impl Replica {
     }
 
     /// SIGSTOP: it neither ends nor notices that time passes.
-    pub fn pause(&self) -> Result<()> {
-        self.process.signal(Signal::STOP)
+    pub async fn pause(&self) -> Result<()> {
+        self.process.pause().await
     }
 
     pub fn resume(&self) -> Result<()> {
-        self.process.signal(Signal::CONT)
+        self.process.resume()
     }
 
     /// SIGTERM and a clean end.

@@ -16,7 +16,7 @@ pub use clock::{epoch, monotonic};
 pub use evidence::Moment;
 pub use instance::{Instance, InstanceOptions, child_of};
 pub use persona::Persona;
-pub use puppet::{Manner, Puppet};
+pub use puppet::{Manner, Puppet, Role};
 pub use witness::Witness;
 
 use std::path::Path;
@@ -119,21 +119,21 @@ impl World {
     pub async fn python_instance(&self, arena: &Arena, id: &str) -> Result<Process> {
         let pass = instance::pass(self, arena, id, None).await?;
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/python/instance.py");
+        let certificate = self.server.certificate();
         let mut arguments = vec![script.to_owned()];
         arguments.extend([
             format!("--server=https://127.0.0.1:{}", self.server.port()),
-            format!("--ca={}", self.server.certificate().display()),
             format!("--token={}", pass.token),
             format!("--ring={}", arena.name),
             format!("--id={id}"),
             format!("--namespace={}", arena.name),
-            format!("--seconds={}", arena::LEASE.as_secs()),
+            format!("--seconds={}", arena::LEASE_STEADY.as_secs()),
         ]);
         Process::start(&Program {
             name: format!("{}-{id}-{}", arena.name, self.started()),
             path: PYTHON.into(),
             arguments,
-            environment: Vec::new(),
+            environment: vec![("SSL_CERT_FILE".to_owned(), certificate.display().to_string())],
             log_folder: self.scene.folder("logs")?,
         })
     }

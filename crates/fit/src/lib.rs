@@ -11,7 +11,7 @@
 //! | `cluster`, `node`, `topology` | what runs where, and counters that follow every change |
 //! | `check`, `placement`, [`explain`](Refusal) | the filters, and the first that fails in words |
 //! | `packing` | [pods onto nodes](Packing), the estimate of new nodes |
-//! | [`expand`], `similar`, `equivalence` | which group to expand, and how the increase is shared |
+//! | [`expand`], `similar` | which group to expand, and how the increase is shared |
 //! | `usage`, `relocate`, [`drain`], `budget` | whether a node is in use, whether its pods can go elsewhere, and may |
 //!
 //! ```
@@ -43,7 +43,6 @@ mod class;
 mod cluster;
 mod compile;
 pub mod drain;
-mod equivalence;
 pub mod expand;
 mod explain;
 mod labels;
@@ -66,7 +65,6 @@ pub use budget::{Budgets, Spent};
 pub use class::ClassId;
 pub use cluster::{Cluster, Template};
 pub use compile::Error as CompileError;
-pub use equivalence::{GROUPS_PER_CONTROLLER_MAX, Pending, equivalence_groups};
 pub use explain::Refusal;
 pub use node::NodeId;
 pub use packing::{Left, Packed, Packing, Plan, Reason};

@@ -73,10 +73,13 @@ impl Connection {
         options: &Arc<Options>,
         observed: Observed,
     ) -> Result<Self, Error> {
-        let silent =
-            || Error::Silent { address: address.to_owned(), waited: options.connect_timeout };
-        let greeted = timeout(options.connect_timeout, lifecycle::greet(address, options)).await;
-        let (stream, peer) = greeted.map_err(|_elapsed| silent())??;
+        let waited = options.connect_timeout;
+        let socket = timeout(waited, lifecycle::connect(address)).await;
+        let socket =
+            socket.map_err(|_elapsed| Error::Silent { address: address.to_owned(), waited })??;
+        let greeted = timeout(waited, lifecycle::greet(address, socket, options)).await;
+        let (stream, peer) = greeted
+            .map_err(|_elapsed| Error::NoGreeting { address: address.to_owned(), waited })??;
         observed.fetch_max(peer.observable, Ordering::AcqRel);
         let waiting = Arc::new(Waiting::new(address, observed));
         let (outbox, outgoing) = mpsc::channel(OUTBOX_MAX);

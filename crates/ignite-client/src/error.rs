@@ -22,6 +22,13 @@ pub enum Error {
     },
     #[error("{address} did not answer within {} ms", waited.as_millis())]
     Silent { address: String, waited: Duration },
+    /// It took the connection and said nothing: what waits for the end of a line, as HTTP does, cannot
+    /// be told from a node that stands still.
+    #[error(
+        "{address} did not greet within {} ms; is it a port for Ignite's clients?",
+        waited.as_millis()
+    )]
+    NoGreeting { address: String, waited: Duration },
     #[error("{address} does not speak the protocol of Ignite's clients")]
     NotIgnite { address: String },
     /// Wrong password, wrong version, and the like.

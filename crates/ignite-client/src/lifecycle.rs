@@ -36,20 +36,27 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Connects, and exchanges first words.
-pub(crate) async fn greet(
-    address: &str,
-    options: &Options,
-) -> Result<(Box<dyn Stream>, Peer), Error> {
+pub(crate) async fn connect(address: &str) -> Result<TcpStream, Error> {
     let failed =
         |source: io::Error| Error::Connect { address: address.to_owned(), source: source.into() };
     let socket = TcpStream::connect(address).await.map_err(failed)?;
     socket.set_nodelay(true).map_err(failed)?;
+    Ok(socket)
+}
+
+/// Exchanges first words.
+pub(crate) async fn greet(
+    address: &str,
+    socket: TcpStream,
+    options: &Options,
+) -> Result<(Box<dyn Stream>, Peer), Error> {
+    let failed =
+        |source: io::Error| Error::Connect { address: address.to_owned(), source: source.into() };
     let mut stream: Box<dyn Stream> = match &options.tls {
         None => Box::new(socket),
         Some(tls) => {
             let connector = TlsConnector::from(Arc::clone(&tls.config));
-            let name = tls.server_name.clone();
+            let name = tls.name_of(address).map_err(failed)?;
             Box::new(connector.connect(name, socket).await.map_err(failed)?)
         }
     };
@@ -59,6 +66,7 @@ pub(crate) async fn greet(
     });
     let not_ignite = || Error::NotIgnite { address: address.to_owned() };
     stream.write_all(&handshake::request(credentials)).await.map_err(failed)?;
+    stream.flush().await.map_err(failed)?;
     let mut magic = [0; MAGIC.len()];
     stream.read_exact(&mut magic).await.map_err(failed)?;
     if magic != MAGIC {

@@ -1,6 +1,6 @@
 //! How to connect.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use rustls::{ClientConfig, pki_types::ServerName};
 
@@ -41,8 +41,8 @@ pub struct Credentials {
 #[derive(Clone, Debug)]
 pub struct Tls {
     pub config: Arc<ClientConfig>,
-    /// The name in the servers' certificates.
-    pub server_name: ServerName<'static>,
+    /// The name in the servers' certificates, where it is not the host of the address.
+    pub server_name: Option<ServerName<'static>>,
 }
 
 // === impl Options ===
@@ -62,10 +62,53 @@ impl Options {
     }
 }
 
+// === impl Tls ===
+
+impl Tls {
+    /// The name that the certificate of the server at `HOST:PORT` must have.
+    ///
+    /// # Errors
+    ///
+    /// If the host can be no name in a certificate.
+    pub fn name_of(&self, address: &str) -> io::Result<ServerName<'static>> {
+        if let Some(name) = &self.server_name {
+            return Ok(name.clone());
+        }
+        let host = address.rsplit_once(':').map_or(address, |(host, _port)| host);
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        ServerName::try_from(host.to_owned()).map_err(io::Error::other)
+    }
+}
+
 // === impl Credentials ===
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::RootCertStore;
+
+    use super::*;
+
+    #[test]
+    fn a_server_is_known_by_its_host_unless_a_name_is_given() {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth();
+        let mut tls = Tls { config: Arc::new(config), server_name: None };
+        let check = |tls: &Tls, address| tls.name_of(address).unwrap().to_str().into_owned();
+        assert_eq!(check(&tls, "node.example:10800"), "node.example");
+        assert_eq!(check(&tls, "127.0.0.1:10800"), "127.0.0.1");
+        assert_eq!(check(&tls, "[::1]:10800"), "::1");
+        assert!(tls.name_of("a b:1").is_err());
+        tls.server_name = Some("grid".try_into().unwrap());
+        assert_eq!(check(&tls, "127.0.0.1:10800"), "grid");
     }
 }

@@ -30,7 +30,7 @@ impl Grid {
         let changes = Changes::of(&self.layout, &batch.records, &batch.meta);
         let next = |head: Head| {
             check_follows(head.revision, &batch.records)?;
-            Ok(head.appended(batch.id, batch.last().unwrap_or(head.revision)))
+            Ok(head.appended(batch))
         };
         self.write(epoch, &changes, next).await
     }
@@ -43,13 +43,13 @@ impl Grid {
                 return Err(AppendError::NotEmpty { durable: head.revision });
             }
             check_piece(head.revision, image)?;
-            Ok(Head { revision: image.last, ..head })
+            Ok(head.filled(image.last))
         };
         self.write(epoch, &changes, next).await
     }
 
     /// Changes the head to what `next` makes of it, and the rows with it, or nothing at all.
-    async fn write(
+    pub(crate) async fn write(
         &self,
         epoch: Epoch,
         changes: &Changes,
@@ -113,6 +113,7 @@ impl Grid {
         let (is_same, ..) = futures::try_join!(
             self.head.replace_exact(within, &old, &new),
             self.history.upsert_all(within, &changes.history),
+            self.history.delete_all(within, &changes.history_unset),
             self.kv.upsert_all(within, &changes.kv_set),
             self.kv.delete_all(within, &changes.kv_unset),
             self.meta.upsert_all(within, &changes.meta_set),

@@ -1,6 +1,6 @@
 //! How opening, reading and writing fail, in words for whoever runs the grid.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use mvcc::Revision;
 
@@ -16,6 +16,17 @@ pub enum Error {
     Threads {
         #[source]
         source: Arc<io::Error>,
+    },
+    #[error("cannot read {}", path.display())]
+    Pem {
+        path: PathBuf,
+        #[source]
+        source: rustls::pki_types::pem::Error,
+    },
+    #[error("the certificates for the grid cannot be used")]
+    Certificates {
+        #[source]
+        source: rustls::Error,
     },
     #[error("user or password are wrong")]
     WrongCredentials {
@@ -48,6 +59,10 @@ pub enum Error {
     BadRow { table: &'static str, column: &'static str, found: String },
     #[error("revision {revision} is missing in HISTORY")]
     MissingRevision { revision: Revision },
+    #[error("KV does not show what HISTORY says of key {key}: {kv}, instead of {history}")]
+    Disagree { key: String, history: String, kv: String },
+    #[error("revision {revision} was forgotten before it was read")]
+    Forgotten { revision: Revision },
     #[error("other writers were in the way {attempts} times in a row")]
     Contended {
         attempts: u32,
@@ -75,7 +90,13 @@ pub(crate) trait Step<T> {
 
 impl From<Error> for journal::Error {
     fn from(source: Error) -> Self {
-        Self::Unavailable { source: Box::new(source) }
+        match source {
+            Error::Forgotten { revision } => Self::Forgotten { revision },
+            Error::BadRow { .. } | Error::MissingRevision { .. } | Error::Disagree { .. } => {
+                Self::Damaged { source: Box::new(source) }
+            }
+            source => Self::Unavailable { source: Box::new(source) },
+        }
     }
 }
 

@@ -1,17 +1,15 @@
 //! Deleting what no reader can ask for, in bounded steps.
 
-use ignite_client::{Mode, Row};
 use journal::{AppendError, Epoch};
 use mvcc::Position;
 
 use crate::{
-    grid::{Attempts, Grid, GridError},
-    rows::history_key,
+    grid::{Attempts, Grid},
+    rows::{Changes, history_key},
 };
 
 /// Rows deleted in one transaction: an append waits for no more than one of these.
 const CHUNK_ROWS: usize = 512;
-const STEP: &str = "delete from HISTORY";
 
 // === impl Grid ===
 
@@ -21,10 +19,9 @@ impl Grid {
         epoch: Epoch,
         positions: &[Position],
     ) -> Result<(), AppendError> {
-        let keys: Vec<Row> = positions.iter().map(|at| history_key(&self.layout, *at)).collect();
         // Even if there is nothing to delete, whoever lost the role is told so.
         self.check_held(epoch).await?;
-        for chunk in keys.chunks(CHUNK_ROWS) {
+        for chunk in positions.chunks(CHUNK_ROWS) {
             self.forget_chunk(epoch, chunk).await?;
         }
         Ok(())
@@ -37,36 +34,20 @@ impl Grid {
         self.held(&mut writer, epoch).await.map(drop)
     }
 
-    async fn forget_chunk(&self, epoch: Epoch, keys: &[Row]) -> Result<(), AppendError> {
-        let mut writer = self.writer.lock().await;
+    async fn forget_chunk(&self, epoch: Epoch, chunk: &[Position]) -> Result<(), AppendError> {
+        let Some(newest) = chunk.iter().map(|at| at.revision).max() else { return Ok(()) };
+        let history_unset = chunk.iter().map(|at| history_key(&self.layout, *at)).collect();
+        let changes = Changes { history_unset, ..Changes::default() };
         let mut attempts = Attempts::default();
         loop {
-            self.held(&mut writer, epoch).await?;
-            match self.try_forget(epoch, keys).await {
-                Ok(true) => return Ok(()),
-                Ok(false) => writer.head = None,
-                // Deleting twice harms nobody.
-                Err(GridError::Client(ignite_client::Error::Unknown(source))) => {
-                    let went_on = attempts.go_on(GridError::Client(*source), STEP).await;
-                    went_on.map_err(|source| writer.fail(source))?;
+            match self.write(epoch, &changes, |head| Ok(head.forgot(newest))).await {
+                // Deleting twice harms nobody, so an unknown end is as good as a failed one.
+                Err(AppendError::Unknown { source }) => {
+                    let source = attempts.pause(source).await;
+                    source.map_err(|source| AppendError::Unknown { source })?;
                 }
-                Err(error) => {
-                    let went_on = attempts.go_on(error, STEP).await;
-                    went_on.map_err(|source| writer.fail(source))?;
-                }
+                outcome => return outcome,
             }
         }
-    }
-
-    /// Whether the epoch still held the role, and the rows are gone.
-    async fn try_forget(&self, epoch: Epoch, keys: &[Row]) -> Result<bool, GridError> {
-        let tx = self.client.begin(Mode::ReadWrite).await?;
-        if self.read_head(Some(&tx)).await?.epoch != epoch {
-            tx.rollback().await?;
-            return Ok(false);
-        }
-        self.history.delete_all(Some(&tx), keys).await?;
-        tx.commit().await?;
-        Ok(true)
     }
 }

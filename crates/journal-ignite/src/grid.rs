@@ -28,6 +28,7 @@ pub(crate) struct Grid {
     pub(crate) history: Table,
     pub(crate) kv: Table,
     pub(crate) meta: Table,
+    pub(crate) members: Table,
     /// One write at a time from here: two would only take each other's locks.
     pub(crate) writer: Mutex<Writer>,
 }
@@ -59,6 +60,7 @@ impl Grid {
         };
         let (head, history) = (table("HEAD").await?, table("HISTORY").await?);
         let (kv, meta) = (table("KV").await?, table("META").await?);
+        let members = table("MEMBERS").await?;
         let grid = Self {
             layout: Layout::new(),
             schema: options.schema.clone(),
@@ -66,6 +68,7 @@ impl Grid {
             history,
             kv,
             meta,
+            members,
             writer: Mutex::new(Writer::default()),
             client,
         };
@@ -181,9 +184,23 @@ impl Attempts {
             return Err(GridError::Client(source).into_error(step));
         }
         tracing::debug!(step, attempt = self.made, error = %source, "tried again");
+        self.sleep().await;
+        Ok(())
+    }
+
+    /// The same for what may be done again whatever became of it.
+    pub(crate) async fn pause<E>(&mut self, error: E) -> Result<(), E> {
+        self.made += 1;
+        if self.made >= ATTEMPTS_MAX {
+            return Err(error);
+        }
+        self.sleep().await;
+        Ok(())
+    }
+
+    async fn sleep(&self) {
         let pause = PAUSE_FIRST.saturating_mul(1 << self.made.min(10)).min(PAUSE_MAX);
         tokio::time::sleep(pause).await;
-        Ok(())
     }
 }
 
@@ -197,6 +214,7 @@ fn can_pass(error: &ignite_client::Error) -> bool {
     match error {
         Client::Connect { .. }
         | Client::Silent { .. }
+        | Client::NoGreeting { .. }
         | Client::Refused { .. }
         | Client::NoneUsable { .. }
         | Client::Lost { .. } => true,

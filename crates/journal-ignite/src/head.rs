@@ -2,7 +2,7 @@
 //! finds it changed has lost the role.
 
 use ignite_client::{Row, Value};
-use journal::{BatchId, Epoch};
+use journal::{Batch, BatchId, Epoch};
 use mvcc::Revision;
 
 use crate::{
@@ -21,24 +21,48 @@ pub(crate) struct Head {
     /// The last batch, and the last of the epoch before that batch's.
     pub(crate) batch: Option<BatchId>,
     pub(crate) earlier: Option<BatchId>,
+    /// The last batch that changed META.
+    pub(crate) meta: Option<BatchId>,
+    /// No change above this revision was ever forgotten: what is missing there is a fault.
+    pub(crate) forgotten: Revision,
 }
 
 // === impl Head ===
 
 impl Head {
     /// Of a journal that nobody claimed yet.
-    pub(crate) const EMPTY: Self =
-        Self { epoch: Epoch(0), revision: Revision::INITIAL, batch: None, earlier: None };
+    pub(crate) const EMPTY: Self = Self {
+        epoch: Epoch(0),
+        revision: Revision::INITIAL,
+        batch: None,
+        earlier: None,
+        meta: None,
+        forgotten: Revision::INITIAL,
+    };
 
     pub(crate) fn claimed(self) -> Self {
         Self { epoch: Epoch(self.epoch.0 + 1), ..self }
     }
 
-    /// After a batch that ends at `revision`.
-    pub(crate) fn appended(self, id: BatchId, revision: Revision) -> Self {
+    pub(crate) fn appended(self, batch: &Batch) -> Self {
+        let id = batch.id;
         let is_first_of_epoch = self.batch.is_some_and(|last| last.epoch != id.epoch);
-        let earlier = if is_first_of_epoch { self.batch } else { self.earlier };
-        Self { revision, batch: Some(id), earlier, ..self }
+        Self {
+            revision: batch.last().unwrap_or(self.revision),
+            batch: Some(id),
+            earlier: if is_first_of_epoch { self.batch } else { self.earlier },
+            meta: if batch.meta.is_empty() { self.meta } else { Some(id) },
+            ..self
+        }
+    }
+
+    /// After a piece of an image, which may leave out whatever it likes.
+    pub(crate) fn filled(self, last: Revision) -> Self {
+        Self { revision: last, forgotten: last, ..self }
+    }
+
+    pub(crate) fn forgot(self, newest: Revision) -> Self {
+        Self { forgotten: self.forgotten.max(newest), ..self }
     }
 
     /// Batches of an epoch are in order, so the last one stands for those before it.
@@ -55,6 +79,7 @@ impl Head {
             |id: Option<BatchId>| id.map_or([0, 0], |id| [id.epoch.0, id.number]).map(number);
         let [batch_epoch, batch_number] = batch(self.batch);
         let [earlier_epoch, earlier_number] = batch(self.earlier);
+        let [meta_epoch, meta_number] = batch(self.meta);
         layout.head.row([
             HEAD_ID.into(),
             FORMAT.into(),
@@ -64,6 +89,9 @@ impl Head {
             batch_number,
             earlier_epoch,
             earlier_number,
+            meta_epoch,
+            meta_number,
+            self.forgotten.0.into(),
         ])
     }
 
@@ -78,6 +106,8 @@ impl Head {
             revision: Revision(natural(row, "REV")?.cast_signed()),
             batch: batch("BATCH_EPOCH", "BATCH_NUMBER")?,
             earlier: batch("EARLIER_EPOCH", "EARLIER_NUMBER")?,
+            meta: batch("META_EPOCH", "META_NUMBER")?,
+            forgotten: Revision(natural(row, "FORGOTTEN")?.cast_signed()),
         })
     }
 }
@@ -101,27 +131,52 @@ fn bad(row: &Row, column: &'static str) -> Error {
 mod tests {
     use super::*;
 
+    use bytes::Bytes;
+    use journal::{
+        MetaChange,
+        suite::{put, record},
+    };
+
     fn id(epoch: u64, number: u64) -> BatchId {
         BatchId { epoch: Epoch(epoch), number }
+    }
+
+    /// A batch that ends at this revision.
+    fn batch(epoch: u64, number: u64, revision: i64) -> Batch {
+        let records = vec![record(revision, [put(revision, "k", b"")])];
+        Batch { id: id(epoch, number), records, meta: Vec::new() }
     }
 
     #[test]
     fn a_head_is_the_same_after_the_row() {
         let layout = Layout::new();
-        let appended = Head::EMPTY.claimed().appended(id(1, 1), Revision(7));
-        for head in [Head::EMPTY, appended, appended.claimed().appended(id(2, 1), Revision(9))] {
+        let appended = Head::EMPTY.claimed().appended(&batch(1, 1, 7));
+        for head in [
+            Head::EMPTY,
+            appended,
+            appended.claimed().appended(&batch(2, 1, 9)).forgot(Revision(8)),
+            Head::EMPTY.claimed().filled(Revision(12)),
+        ] {
             assert_eq!(Head::from_row(&head.to_row(&layout)).unwrap(), head);
         }
     }
 
     #[test]
     fn the_last_batches_of_two_epochs_are_held() {
-        let first =
-            Head::EMPTY.claimed().appended(id(1, 1), Revision(2)).appended(id(1, 2), Revision(3));
+        let first = Head::EMPTY.claimed().appended(&batch(1, 1, 2)).appended(&batch(1, 2, 3));
         assert!(first.holds(id(1, 1)) && first.holds(id(1, 2)));
         assert!(!first.holds(id(1, 3)) && !first.holds(id(2, 1)));
-        let second = first.claimed().appended(id(2, 1), Revision(4));
+        let second = first.claimed().appended(&batch(2, 1, 4));
         assert!(second.holds(id(1, 2)) && second.holds(id(2, 1)));
         assert!(!second.holds(id(1, 3)));
+    }
+
+    #[test]
+    fn the_last_batch_of_meta_is_remembered() {
+        let change = MetaChange { key: Bytes::from_static(b"a"), value: None };
+        let of_meta = Batch { id: id(1, 1), records: Vec::new(), meta: vec![change] };
+        let head = Head::EMPTY.claimed().appended(&of_meta);
+        assert_eq!((head.meta, head.revision), (Some(id(1, 1)), Revision::INITIAL));
+        assert_eq!(head.appended(&batch(1, 2, 2)).meta, Some(id(1, 1)));
     }
 }

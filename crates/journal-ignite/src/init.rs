@@ -17,7 +17,7 @@ use crate::{
 /// If the grid cannot be reached, or holds something else under these names.
 pub fn init(options: &Options) -> Result<(), Error> {
     check_schema(&options.schema)?;
-    let options = options.clone();
+    let options = options.clone().with_certificates()?;
     Engine::start()?.wait(async move { create(&options).await })
 }
 

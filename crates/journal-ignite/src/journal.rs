@@ -1,20 +1,26 @@
 //! The trait, each call as a future that is waited for.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use etcd_api::mvccpb::KeyValue;
 use ignite_client::Client;
 use journal::{
-    AppendError, Batch, BatchId, Epoch, Error as JournalError, Head, Image, Journal, Size,
+    AppendError, Batch, BatchId, Epoch, Error as JournalError, Head, Image, Journal, Member,
+    Shared, Size, Tip,
 };
 use mvcc::{Position, Record, Revision};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use crate::{Error, Options, error::Step, grid::Grid, lifecycle::Engine, settings};
+use crate::{
+    Error, Options, error::Step, grid::Grid, lifecycle::Engine, settings, verify::Verified,
+};
 
 /// Ignite does not tell how much room a zone has; its own limits end a write with an error.
 const AVAILABLE_BYTES: u64 = u64::MAX >> 1;
+/// How old a size may be: learning it reads every row's length.
+const SIZE_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// A journal in tables of an Ignite grid.
 #[derive(Debug)]
@@ -22,8 +28,11 @@ pub struct IgniteJournal {
     // Dropped first, so that no future outlives the threads it runs on.
     grid: Arc<Grid>,
     engine: Engine,
-    /// What is kept, as far as it is known; asked for anew after something was deleted.
-    bytes: Mutex<Option<u64>>,
+    /// What is kept, as far as it is known, and when that was asked for. Asked for anew after
+    /// something was deleted, and now and then, because others write too.
+    bytes: Mutex<Option<(u64, Instant)>>,
+    /// What could lose acknowledged writes and was allowed, in words.
+    allowed: Vec<String>,
 }
 
 // === impl IgniteJournal ===
@@ -36,15 +45,31 @@ impl IgniteJournal {
     /// If the grid cannot be reached or used, holds no journal, or has settings that could lose
     /// acknowledged writes.
     pub fn open(options: Options) -> Result<Self, Error> {
+        let options = options.with_certificates()?;
         let engine = Engine::start()?;
-        let grid = engine.wait(async move {
+        let (grid, allowed) = engine.wait(async move {
             let client = Client::connect(options.client.clone()).await;
             let client = client.step("connect to the grid")?;
             let grid = Grid::open(client, &options).await?;
-            settings::check(&grid.client, &options).await?;
-            Ok::<_, Error>(grid)
+            let allowed = settings::check(&grid.client, &options).await?;
+            Ok::<_, Error>((grid, allowed))
         })?;
-        Ok(Self { grid: Arc::new(grid), engine, bytes: Mutex::new(None) })
+        Ok(Self { grid: Arc::new(grid), engine, bytes: Mutex::new(None), allowed })
+    }
+
+    /// Settings of the grid that could lose acknowledged writes, and were allowed all the same.
+    #[must_use]
+    pub fn allowed(&self) -> &[String] {
+        &self.allowed
+    }
+
+    /// Reads all there is, and compares the newest values with the history they come from. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If they differ, or a revision is missing, or the grid cannot be read.
+    pub fn verify(&self) -> Result<Verified, Error> {
+        self.wait(|grid| async move { grid.verify().await })
     }
 
     fn wait<T, F>(&self, work: impl FnOnce(Arc<Grid>) -> F) -> T
@@ -58,7 +83,7 @@ impl IgniteJournal {
     fn on_written(&self, records: &[Record]) {
         let changes = records.iter().flat_map(Record::positions);
         let added: usize = changes.map(|(_, kv)| kv.key().len() + kv.value().len()).sum();
-        if let Some(bytes) = &mut *self.bytes.lock() {
+        if let Some((bytes, _)) = &mut *self.bytes.lock() {
             *bytes += added as u64;
         }
     }
@@ -143,10 +168,40 @@ impl Journal for IgniteJournal {
     fn size(&self) -> Result<Size, JournalError> {
         let known = *self.bytes.lock();
         let bytes = match known {
-            Some(bytes) => bytes,
-            None => self.wait(|grid| async move { grid.bytes().await })?,
+            Some((bytes, asked)) if asked.elapsed() < SIZE_AGE_MAX => bytes,
+            _ => {
+                let bytes = self.wait(|grid| async move { grid.bytes().await })?;
+                *self.bytes.lock() = Some((bytes, Instant::now()));
+                bytes
+            }
         };
-        *self.bytes.lock() = Some(bytes);
         Ok(Size { total_bytes: bytes, in_use_bytes: bytes, available_bytes: AVAILABLE_BYTES })
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        Some(self)
+    }
+}
+
+impl Shared for IgniteJournal {
+    fn tip(&self) -> Result<Tip, JournalError> {
+        Ok(self.wait(|grid| async move { grid.tip().await })?)
+    }
+
+    fn tail(&self, from: Revision, to: Revision) -> Result<Vec<Record>, JournalError> {
+        Ok(self.wait(|grid| async move { grid.tail(from, to).await })?)
+    }
+
+    fn announce(&self, member: &Member) -> Result<(), JournalError> {
+        let owned = member.clone();
+        Ok(self.wait(|grid| async move { grid.announce(&owned).await })?)
+    }
+
+    fn withdraw(&self, id: u64) -> Result<(), JournalError> {
+        Ok(self.wait(|grid| async move { grid.withdraw(id).await })?)
+    }
+
+    fn members(&self) -> Result<Vec<Member>, JournalError> {
+        Ok(self.wait(|grid| async move { grid.all_members().await })?)
     }
 }

@@ -6,6 +6,7 @@
 //! | `HISTORY` | one change of one key; version 0 is a deletion |
 //! | `KV` | the newest value of a key that is there |
 //! | `META` | what the store keeps without a revision: leases, users, the compacted revision |
+//! | `MEMBERS` | a process that serves the journal, and by a number that rises that it lives |
 
 use ignite_client::Columns;
 
@@ -21,7 +22,7 @@ pub(crate) const BUCKET_REVISIONS: i64 = 100;
 /// Above every request limit of the store, which bounds keys and values.
 const VARBINARY_BYTES: u32 = 2_147_483_647;
 
-pub(crate) const HEAD_COLUMNS: [&str; 8] = [
+pub(crate) const HEAD_COLUMNS: [&str; 11] = [
     "ID",
     "FORMAT",
     "EPOCH",
@@ -30,6 +31,9 @@ pub(crate) const HEAD_COLUMNS: [&str; 8] = [
     "BATCH_NUMBER",
     "EARLIER_EPOCH",
     "EARLIER_NUMBER",
+    "META_EPOCH",
+    "META_NUMBER",
+    "FORGOTTEN",
 ];
 
 /// Names of columns, made once.
@@ -43,6 +47,8 @@ pub(crate) struct Layout {
     pub(crate) kv_key: Columns,
     pub(crate) meta: Columns,
     pub(crate) meta_key: Columns,
+    pub(crate) members: Columns,
+    pub(crate) members_key: Columns,
 }
 
 // === impl Layout ===
@@ -67,6 +73,8 @@ impl Layout {
             kv_key: Columns::new(["K"]),
             meta: Columns::new(["K", "V"]),
             meta_key: Columns::new(["K"]),
+            members: Columns::new(["ID", "NAME", "PEER_URLS", "CLIENT_URLS", "EPOCH", "BEAT"]),
+            members_key: Columns::new(["ID"]),
         }
     }
 }
@@ -90,7 +98,8 @@ pub(crate) fn script(options: &Options) -> String {
 CREATE ZONE IF NOT EXISTS {schema} (PARTITIONS {partitions}, REPLICAS {replicas}) STORAGE PROFILES ['default'];
 CREATE TABLE IF NOT EXISTS {schema}.HEAD (ID INT PRIMARY KEY, FORMAT INT NOT NULL, EPOCH BIGINT NOT NULL, \
 REV BIGINT NOT NULL, BATCH_EPOCH BIGINT NOT NULL, BATCH_NUMBER BIGINT NOT NULL, EARLIER_EPOCH BIGINT NOT NULL, \
-EARLIER_NUMBER BIGINT NOT NULL) ZONE {schema};
+EARLIER_NUMBER BIGINT NOT NULL, META_EPOCH BIGINT NOT NULL, META_NUMBER BIGINT NOT NULL, \
+FORGOTTEN BIGINT NOT NULL) ZONE {schema};
 CREATE TABLE IF NOT EXISTS {schema}.HISTORY (BUCKET BIGINT, REV BIGINT, SUB INT, K {bytes} NOT NULL, \
 V {bytes} NOT NULL, CREATE_REV BIGINT NOT NULL, VERSION BIGINT NOT NULL, LEASE BIGINT NOT NULL, \
 PRIMARY KEY USING SORTED (BUCKET, REV, SUB)) COLOCATE BY (BUCKET) ZONE {schema};
@@ -98,7 +107,10 @@ CREATE TABLE IF NOT EXISTS {schema}.KV (K {bytes}, V {bytes} NOT NULL, CREATE_RE
 MOD_REV BIGINT NOT NULL, VERSION BIGINT NOT NULL, LEASE BIGINT NOT NULL, PRIMARY KEY USING SORTED (K)) ZONE {schema};
 CREATE INDEX IF NOT EXISTS KV_MOD_REV ON {schema}.KV USING SORTED (MOD_REV);
 CREATE INDEX IF NOT EXISTS KV_LEASE ON {schema}.KV USING HASH (LEASE);
-CREATE TABLE IF NOT EXISTS {schema}.META (K {bytes}, V {bytes} NOT NULL, PRIMARY KEY USING SORTED (K)) ZONE {schema};"
+CREATE TABLE IF NOT EXISTS {schema}.META (K {bytes}, V {bytes} NOT NULL, PRIMARY KEY USING SORTED (K)) ZONE {schema};
+CREATE TABLE IF NOT EXISTS {schema}.MEMBERS (ID BIGINT PRIMARY KEY, NAME VARCHAR(1024) NOT NULL, \
+PEER_URLS VARCHAR(4096) NOT NULL, CLIENT_URLS VARCHAR(4096) NOT NULL, EPOCH BIGINT NOT NULL, \
+BEAT BIGINT NOT NULL) ZONE {schema};"
     )
 }
 

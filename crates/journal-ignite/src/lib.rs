@@ -6,7 +6,9 @@
 
 mod append;
 mod claim;
+mod density;
 mod error;
+mod follow;
 mod forget;
 mod grid;
 mod head;
@@ -18,8 +20,14 @@ mod options;
 mod read;
 mod rows;
 mod settings;
+mod tls;
+mod url;
+mod verify;
 
 pub use error::{Error, Unsafe};
 pub use init::init;
 pub use journal::IgniteJournal;
 pub use options::Options;
+pub use tls::{OwnFiles, TlsFiles};
+pub use url::{SCHEME, UrlError};
+pub use verify::Verified;

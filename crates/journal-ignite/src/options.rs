@@ -1,5 +1,7 @@
 //! Which grid, and which tables in it.
 
+use crate::TlsFiles;
+
 /// The schema that the tables are in unless somebody names another.
 const SCHEMA: &str = "WINDLASS";
 /// One Raft group orders every batch; more only add commits across groups.
@@ -11,8 +13,11 @@ pub(crate) const REPLICAS_MIN: u16 = 3;
 #[non_exhaustive]
 pub struct Options {
     pub client: ignite_client::Options,
-    /// `HOST:PORT` of the REST interface of nodes, the only one that tells their settings.
+    /// `HOST:PORT` of the REST interface of nodes, the only one that tells their settings; behind
+    /// `https://` where it speaks TLS.
     pub rest: Vec<String>,
+    /// Present if the nodes speak TLS to clients.
+    pub tls: Option<TlsFiles>,
     /// Schema and zone of the tables: letters, digits and `_`, written in capitals.
     pub schema: String,
     /// Only for [`init`](crate::init).
@@ -30,6 +35,7 @@ impl Options {
         Self {
             client,
             rest,
+            tls: None,
             schema: SCHEMA.to_owned(),
             partitions: PARTITIONS,
             replicas: REPLICAS_MIN,

@@ -1,6 +1,8 @@
 //! Reading: single changes by key at the primary, everything else from a snapshot that is begun
 //! after the head was read there, and so sees all that was acknowledged before.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use etcd_api::mvccpb::KeyValue;
 use ignite_client::{Mode, ResultSet, Row, Transaction, Value};
@@ -9,9 +11,10 @@ use mvcc::{Change, Position, Record, Revision};
 
 use crate::{
     Error,
+    density::Density,
     error::Step,
     grid::Grid,
-    rows::{bucket, change, history_key, number},
+    rows::{bucket, change, history_key, number, place},
 };
 
 /// Rows a cursor of history asks for at once: at the largest values a hundred MiB.
@@ -24,14 +27,40 @@ const HEADS_MAX: usize = 1024;
 pub(crate) struct Cursor {
     rows: ResultSet,
     /// The snapshot lives as long as what reads from it.
-    _snapshot: Transaction,
+    _snapshot: Arc<Transaction>,
+}
+
+/// A query of HISTORY to its end, of which nothing may be missing.
+pub(crate) struct HistoryCursor {
+    cursor: Cursor,
+    density: Density,
+    /// The newest revision in the snapshot.
+    last: Revision,
 }
 
 // === impl Cursor ===
 
 impl Cursor {
-    async fn next(&mut self) -> Result<Option<Row>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Row>, Error> {
         self.rows.next().await.step("read a page of rows")
+    }
+}
+
+// === impl HistoryCursor ===
+
+impl HistoryCursor {
+    /// The newest revision there is.
+    pub(crate) fn last(&self) -> Revision {
+        self.last
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<Row>, Error> {
+        let Some(row) = self.cursor.next().await? else {
+            self.density.end(self.last)?;
+            return Ok(None);
+        };
+        self.density.see(place(&row)?)?;
+        Ok(Some(row))
     }
 
     /// Some of the heads that are left; none at the end.
@@ -48,23 +77,63 @@ impl Cursor {
 // === impl Grid ===
 
 impl Grid {
-    async fn query(
-        &self,
-        statement: &str,
-        arguments: &[Value],
-        page_rows: u32,
-    ) -> Result<Cursor, Error> {
+    pub(crate) async fn snapshot(&self) -> Result<Arc<Transaction>, Error> {
         // What makes the snapshot new enough is the time that this answer carries.
         self.head_now().await?;
-        let snapshot = self.client.begin(Mode::Snapshot).await.step("begin a snapshot")?;
+        self.client.begin(Mode::Snapshot).await.step("begin a snapshot").map(Arc::new)
+    }
+
+    async fn query(&self, statement: &str, page_rows: u32) -> Result<Cursor, Error> {
+        self.query_in(&self.snapshot().await?, statement, page_rows).await
+    }
+
+    pub(crate) async fn query_in(
+        &self,
+        snapshot: &Arc<Transaction>,
+        statement: &str,
+        page_rows: u32,
+    ) -> Result<Cursor, Error> {
+        let rows = self.client.execute_paged(Some(snapshot), statement, &[], page_rows).await;
+        let rows = rows.step("query the journal's tables")?;
+        Ok(Cursor { rows, _snapshot: Arc::clone(snapshot) })
+    }
+
+    /// Columns of HISTORY from `from` on, in order.
+    async fn history(
+        &self,
+        columns: &str,
+        from: Revision,
+        page_rows: u32,
+    ) -> Result<HistoryCursor, Error> {
+        self.history_in(&self.snapshot().await?, columns, from, page_rows).await
+    }
+
+    pub(crate) async fn history_in(
+        &self,
+        snapshot: &Arc<Transaction>,
+        columns: &str,
+        from: Revision,
+        page_rows: u32,
+    ) -> Result<HistoryCursor, Error> {
+        // Of the same moment as the rows: what is forgotten meanwhile is not missing.
+        let head = self.read_head(Some(snapshot)).await;
+        let head = head.map_err(|error| error.into_error("read HEAD in a snapshot"))?;
+        let statement = format!(
+            "SELECT BUCKET, REV, SUB, K, {columns}, CREATE_REV, VERSION, LEASE FROM {}.HISTORY \
+             WHERE BUCKET >= ? AND REV >= ? ORDER BY BUCKET, REV, SUB",
+            self.schema
+        );
+        let arguments = [bucket(from).into(), from.0.into()];
         let rows =
-            self.client.execute_paged(Some(&snapshot), statement, arguments, page_rows).await;
-        Ok(Cursor { rows: rows.step("query the journal's tables")?, _snapshot: snapshot })
+            self.client.execute_paged(Some(snapshot), &statement, &arguments, page_rows).await;
+        let cursor = Cursor { rows: rows.step("query HISTORY")?, _snapshot: Arc::clone(snapshot) };
+        let density = Density::new(from, head.forgotten);
+        Ok(HistoryCursor { cursor, density, last: head.revision })
     }
 
     pub(crate) async fn all_meta(&self) -> Result<Vec<(Bytes, Bytes)>, Error> {
         let statement = format!("SELECT K, V FROM {}.META ORDER BY K", self.schema);
-        let mut cursor = self.query(&statement, &[], PAGE_ROWS).await?;
+        let mut cursor = self.query(&statement, PAGE_ROWS).await?;
         let mut entries = Vec::new();
         while let Some(row) = cursor.next().await? {
             let bytes = |column: &'static str| match row.get(column) {
@@ -76,13 +145,8 @@ impl Grid {
         Ok(entries)
     }
 
-    pub(crate) async fn all_heads(&self) -> Result<Cursor, Error> {
-        let statement = format!(
-            "SELECT BUCKET, REV, SUB, K, CREATE_REV, VERSION, LEASE, OCTET_LENGTH(V) AS BYTES \
-             FROM {}.HISTORY ORDER BY BUCKET, REV, SUB",
-            self.schema
-        );
-        self.query(&statement, &[], PAGE_ROWS).await
+    pub(crate) async fn all_heads(&self) -> Result<HistoryCursor, Error> {
+        self.history("OCTET_LENGTH(V) AS BYTES", Revision(0), PAGE_ROWS).await
     }
 
     pub(crate) async fn records(
@@ -90,13 +154,7 @@ impl Grid {
         from: Revision,
         bytes_max: usize,
     ) -> Result<Vec<Record>, Error> {
-        let statement = format!(
-            "SELECT BUCKET, REV, SUB, K, V, CREATE_REV, VERSION, LEASE FROM {}.HISTORY \
-             WHERE BUCKET >= ? AND REV >= ? ORDER BY BUCKET, REV, SUB",
-            self.schema
-        );
-        let arguments = [bucket(from).into(), from.0.into()];
-        let mut cursor = self.query(&statement, &arguments, HISTORY_PAGE_ROWS).await?;
+        let mut cursor = self.history("V", from, HISTORY_PAGE_ROWS).await?;
         let mut gathered = Gathered { records: Vec::new(), bytes: 0, bytes_max };
         while let Some(row) = cursor.next().await? {
             let (position, kv) = change(&row)?;
@@ -120,7 +178,7 @@ impl Grid {
              FROM {}.HISTORY",
             self.schema
         );
-        let mut cursor = self.query(&statement, &[], PAGE_ROWS).await?;
+        let mut cursor = self.query(&statement, PAGE_ROWS).await?;
         let Some(row) = cursor.next().await? else { return Ok(0) };
         Ok(number(&row, "BYTES")?.unsigned_abs())
     }

@@ -17,6 +17,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) history: Vec<Row>,
+    pub(crate) history_unset: Vec<Row>,
     pub(crate) kv_set: Vec<Row>,
     pub(crate) kv_unset: Vec<Row>,
     pub(crate) meta_set: Vec<Row>,
@@ -60,10 +61,10 @@ pub(crate) fn bucket(revision: Revision) -> i64 {
 }
 
 pub(crate) fn history_key(layout: &Layout, at: Position) -> Row {
-    layout.history_key.row(place(at))
+    layout.history_key.row(key_of(at))
 }
 
-fn place(at: Position) -> [Value; 3] {
+fn key_of(at: Position) -> [Value; 3] {
     // Transactions are far smaller than what four bytes can count.
     let sub = i32::try_from(at.sub).unwrap_or(i32::MAX);
     [bucket(at.revision).into(), at.revision.0.into(), sub.into()]
@@ -71,7 +72,7 @@ fn place(at: Position) -> [Value; 3] {
 
 fn history(layout: &Layout, at: Position, kv: &KeyValue) -> Row {
     let KeyValueParts { create_revision, version, lease, .. } = kv.parts();
-    let [bucket, revision, sub] = place(at);
+    let [bucket, revision, sub] = key_of(at);
     layout.history.row([
         bucket,
         revision,
@@ -96,20 +97,25 @@ fn newest_value(layout: &Layout, revision: Revision, kv: &KeyValue) -> Row {
     ])
 }
 
+/// Where a change stands.
+pub(crate) fn place(row: &Row) -> Result<Position, Error> {
+    let sub = u32::try_from(number(row, "SUB")?).map_err(|_negative| bad(row, "SUB"))?;
+    Ok(Position::new(Revision(number(row, "REV")?), sub))
+}
+
 /// A change read back, with its place. The value may have been left out of the row.
 pub(crate) fn change(row: &Row) -> Result<(Position, KeyValue), Error> {
-    let revision = number(row, "REV")?;
-    let sub = u32::try_from(number(row, "SUB")?).map_err(|_negative| bad(row, "SUB"))?;
+    let at = place(row)?;
     let value = row.get("V").and_then(Value::as_bytes);
     let kv = KeyValue::new(&KeyValueParts {
         key: row.get("K").and_then(Value::as_bytes).ok_or_else(|| bad(row, "K"))?,
         create_revision: number(row, "CREATE_REV")?,
-        mod_revision: revision,
+        mod_revision: at.revision.0,
         version: number(row, "VERSION")?,
         value: value.map_or(&[], |value| &value[..]),
         lease: number(row, "LEASE")?,
     });
-    Ok((Position::new(Revision(revision), sub), kv))
+    Ok((at, kv))
 }
 
 pub(crate) fn number(row: &Row, column: &'static str) -> Result<i64, Error> {

@@ -4,61 +4,75 @@
 
 mod rest;
 
+pub(crate) use rest::ENCRYPTED;
+
 use ignite_client::Client;
 
 use crate::{Error, Options, Unsafe, error::Step, options::REPLICAS_MIN};
 
 /// Above this the clocks of nodes may differ by more than readers wait.
 const CLOCK_SKEW_MS_MAX: u64 = 500;
+const FSYNC: &str = "ignite.raft.fsync";
+const CLOCK_SKEW: &str = "ignite.schemaSync.maxClockSkewMillis";
 
-/// Refuses what is unsafe, by name; or logs it, where the user allows it.
-pub(crate) async fn check(client: &Client, options: &Options) -> Result<(), Error> {
+/// Refuses what is unsafe, by name; or logs and returns it, where the user allows it.
+pub(crate) async fn check(client: &Client, options: &Options) -> Result<Vec<String>, Error> {
     let found = match find(client, options).await {
         Err(error @ (Error::NoRest | Error::Rest { .. })) if options.is_unsafe_allowed => {
             tracing::warn!(%error, "the settings of the grid are not known, which is allowed");
-            return Ok(());
+            return Ok(vec![error.to_string()]);
         }
         found => found?,
     };
-    if found.is_empty() {
-        return Ok(());
-    }
-    if !options.is_unsafe_allowed {
+    if !found.is_empty() && !options.is_unsafe_allowed {
         return Err(Error::UnsafeSettings { unsafe_settings: found });
     }
-    for setting in found {
+    for setting in &found {
         tracing::warn!(%setting, "acknowledged writes can be lost, which is allowed");
     }
-    Ok(())
+    Ok(found.iter().map(ToString::to_string).collect())
 }
 
 async fn find(client: &Client, options: &Options) -> Result<Vec<Unsafe>, Error> {
     let mut found: Vec<Unsafe> = replicas(client, &options.schema).await?.into_iter().collect();
-    if options.rest.is_empty() {
-        return Err(Error::NoRest);
-    }
-    for address in &options.rest {
-        let node = rest::Node { address, credentials: options.client.credentials.as_ref() };
-        let fsync = node.setting("node", "ignite.raft.fsync").await?;
-        if fsync != serde_json::Value::Bool(true) {
-            found.push(Unsafe {
-                setting: format!("ignite.raft.fsync of {address}"),
-                found: fsync.to_string(),
-                needed: "true".to_owned(),
-            });
-        }
-    }
-    let node =
-        rest::Node { address: &options.rest[0], credentials: options.client.credentials.as_ref() };
-    let skew = node.setting("cluster", "ignite.schemaSync.maxClockSkewMillis").await?;
+    let asked = ask_nodes(options).await?;
+    let unsynced = asked.iter().filter(|(_, fsync)| *fsync != serde_json::Value::Bool(true));
+    found.extend(unsynced.map(|(node, fsync)| Unsafe {
+        setting: format!("{FSYNC} of {}", node.address),
+        found: fsync.to_string(),
+        needed: "true".to_owned(),
+    }));
+    let (node, _) = asked.first().ok_or(Error::NoRest)?;
+    let skew = node.setting("cluster", CLOCK_SKEW).await?;
     if skew.as_u64().is_none_or(|skew| skew > CLOCK_SKEW_MS_MAX) {
         found.push(Unsafe {
-            setting: "ignite.schemaSync.maxClockSkewMillis".to_owned(),
+            setting: CLOCK_SKEW.to_owned(),
             found: skew.to_string(),
             needed: format!("at most {CLOCK_SKEW_MS_MAX}"),
         });
     }
     Ok(found)
+}
+
+/// What each node says of its log. Most must answer: while a minority of them is down, stores start
+/// all the same.
+async fn ask_nodes(options: &Options) -> Result<Vec<(rest::Node<'_>, serde_json::Value)>, Error> {
+    let (mut asked, mut silent) = (Vec::new(), None);
+    for address in &options.rest {
+        let node = rest::Node { address, client: &options.client };
+        match node.setting("node", FSYNC).await {
+            Ok(fsync) => asked.push((node, fsync)),
+            Err(error) => {
+                let source: &dyn std::error::Error = &error;
+                tracing::warn!(error = source, "a node's settings are not known");
+                silent = Some(error);
+            }
+        }
+    }
+    match silent {
+        Some(error) if asked.len() * 2 <= options.rest.len() => Err(error),
+        _ => Ok(asked),
+    }
 }
 
 async fn replicas(client: &Client, zone: &str) -> Result<Option<Unsafe>, Error> {

@@ -30,6 +30,15 @@ pub enum Error {
     /// Nothing is known about what a failed write left on the medium, so none may follow it.
     #[error("{} takes no more writes, because an earlier one failed", path.display())]
     Stopped { path: PathBuf },
+    /// What the shared engine holds cannot be what this journal wrote.
+    #[error("the journal's tables are damaged")]
+    Damaged {
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// Somebody who follows a shared journal was away for so long that what it needs is gone.
+    #[error("revision {revision} was forgotten before it was read")]
+    Forgotten { revision: Revision },
     /// The shared engine behind the journal could not be reached or refused the call.
     #[error("the journal's engine is unavailable")]
     Unavailable {

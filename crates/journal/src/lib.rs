@@ -8,11 +8,13 @@
 mod batch;
 pub mod embedded;
 mod error;
+mod following;
 pub mod suite;
 
 pub use batch::{Batch, BatchId, Epoch, Head, Image, MetaChange, Size};
 pub use embedded::EmbeddedJournal;
 pub use error::{AppendError, Error};
+pub use following::{Member, Shared, Tip};
 
 use etcd_api::mvccpb::KeyValue;
 use mvcc::{Position, Record, Revision};
@@ -84,4 +86,9 @@ pub trait Journal: Send + Sync + 'static {
 
     /// What the journal takes on its medium.
     fn size(&self) -> Result<Size, Error>;
+
+    /// The journal as one that other processes open too, if it is.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
 }

@@ -51,10 +51,9 @@ impl Access {
             all.extend(needs(Account::Watcher, &options.namespaces));
         }
         if options.role.processes() {
-            let rights = needs(Account::Processor, &options.namespaces);
-            let is_needed = |need: &Need| !options.is_dry_run || READING.contains(&need.verb);
-            all.extend(rights.into_iter().filter(is_needed));
+            all.extend(needs(Account::Processor, &options.namespaces));
         }
+        all.retain(|need: &Need| !options.is_dry_run || READING.contains(&need.verb));
         let objects = Objects::new(&client, &options.namespaces);
         Self { client, objects, options: options.clone(), needs: all, check, in_doubt }
     }
@@ -102,11 +101,14 @@ impl Access {
     /// Meets every namespace that something is created in.
     async fn probe(&self) -> Result<(), Error> {
         let Options { role, is_dry_run, .. } = self.options;
+        if is_dry_run {
+            return Ok(());
+        }
         if role.watches() {
             self.objects.transactions.probe().await?;
             self.objects.checkpoints.probe().await?;
         }
-        if role.processes() && !is_dry_run {
+        if role.processes() {
             self.objects.locks.probe().await?;
             self.objects.records.probe().await?;
         }

@@ -56,6 +56,8 @@ pub(crate) enum Posted {
     Seen,
     /// Tried again later.
     Failed,
+    /// Said, and not tried.
+    DryRun,
 }
 
 /// How the attempt to lock a node ended.
@@ -229,6 +231,7 @@ impl Posted {
             Self::AlreadyExists => "exists",
             Self::Seen => "seen",
             Self::Failed => "failed",
+            Self::DryRun => "dry-run",
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct Options {
     pub checkpoint_delay: Duration,
     /// Where health and metrics are served.
     pub listen: SocketAddr,
-    /// Whether the processor only says what it would do.
+    /// Whether the services only say what they would do.
     pub is_dry_run: bool,
 }
 

@@ -69,6 +69,8 @@ pub(crate) struct Context {
     status: Status,
     clock: WallClock,
     retention: SignedDuration,
+    /// Whether to say what would be written, and write nothing.
+    is_dry_run: bool,
 }
 
 /// A watcher that has not begun.
@@ -95,6 +97,7 @@ impl Watcher {
             status: Status::new(&health, surroundings.access_in_doubt),
             clock,
             retention: options.policy.retention,
+            is_dry_run: options.is_dry_run,
         });
         let now = Instant::now().into_std();
         let engine = Engine::new(options.identity.clone(), options.checkpoint_delay, now);
@@ -115,8 +118,10 @@ impl Watcher {
         tasks.spawn("transaction-names-watch", until_end(follow(feed, shutdown.clone())));
         let feed = HeaderFeed::checkpoints(context.clone(), checkpoints_in);
         tasks.spawn("checkpoints-watch", until_end(follow(feed, shutdown.clone())));
-        let presence = presence.run(shutdown.clone());
-        tasks.spawn("watcher-presence", until_end(presence));
+        if !context.is_dry_run {
+            let presence = presence.run(shutdown.clone());
+            tasks.spawn("watcher-presence", until_end(presence));
+        }
         let inbox = Inbox { nodes, transactions, checkpoints, members };
         let desk = Desk::new(context, engine, inbox).run(shutdown);
         tasks.spawn("watcher", until_end(desk));

@@ -3,12 +3,12 @@
 //! There is one keyspace, owned by whoever gives out revisions. It is always ahead of what is
 //! durable or equal to it; readers get [`View`]s of it.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
 use etcd_api::mvccpb::KeyValue;
 
 use crate::{
-    Error, LeaseId, Leases, Position, Revision, View,
+    Error, KeyRange, LeaseId, Leases, Position, Revision, View,
     entry::{Entry, Pruned, Version},
     key::Key,
     tree::Tree,
@@ -82,6 +82,19 @@ impl Keyspace {
     /// Adds a lease without keys.
     pub fn grant(&mut self, id: LeaseId, ttl_s: i64) -> Result<(), Error> {
         self.leases.grant(id, ttl_s)
+    }
+
+    /// Makes these the only leases, each with the keys whose newest version names it. For a keyspace
+    /// that followed somebody else's changes and was told of no lease.
+    pub fn set_leases(&mut self, leases: impl IntoIterator<Item = (LeaseId, i64)>) {
+        self.leases = leases.into_iter().collect();
+        let everything = KeyRange::new(b"\0", b"\0");
+        self.view.tree.walk(everything, self.view.revision, &mut |entry| {
+            if let Some(newest) = entry.live() {
+                self.leases.reattach(&entry.key, LeaseId::NONE, newest.lease);
+            }
+            ControlFlow::Continue(())
+        });
     }
 
     /// Applies a change that was made durable earlier. Changes come in order; leases were granted

@@ -86,6 +86,14 @@ impl Leases {
     }
 }
 
+impl FromIterator<(LeaseId, i64)> for Leases {
+    /// Leases without keys, by their time in seconds.
+    fn from_iter<I: IntoIterator<Item = (LeaseId, i64)>>(leases: I) -> Self {
+        let lease = |(id, ttl_s)| (id, Lease { ttl_s, keys: BTreeSet::new() });
+        Self { leases: leases.into_iter().map(lease).collect() }
+    }
+}
+
 // === impl Lease ===
 
 impl Lease {

@@ -61,11 +61,16 @@ impl Registry {
         })
     }
 
+    /// Until when nothing is removed, since somebody may not have looked, or nothing is remembered.
+    #[must_use]
+    pub fn removals_held_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.state.removals_from.filter(|from| now < *from)
+    }
+
     /// Nodes whose time has come, by name.
     #[must_use]
     pub fn removable(&self, now: Timestamp) -> Vec<Removal> {
-        let is_held = self.state.removals_from.is_some_and(|from| now < from);
-        if is_held || self.view.cluster.is_unhealthy {
+        if self.removals_held_until(now).is_some() || self.view.cluster.is_unhealthy {
             return Vec::new();
         }
         let nodes = self.view.nodes.iter();

@@ -28,6 +28,10 @@ pub enum Refusal {
     },
     /// An increase was asked for that the target does not show.
     Unsettled,
+    /// An increase may have been asked for of which nothing is remembered.
+    NothingRemembered {
+        until: Timestamp,
+    },
     ZoneDisrupted {
         zone: String,
     },
@@ -47,8 +51,9 @@ impl Registry {
         let Some(((view, memory), terms)) = known.zip(self.terms(group, now)) else {
             return vec![Refusal::SizesUnknown];
         };
-        let is_unsettled = memory.own.as_ref().is_some_and(|own| !own.is_settled())
-            || self.state.increases_from.is_some_and(|from| now < from);
+        let is_unsettled = memory.own.as_ref().is_some_and(|own| !own.is_settled());
+        let held = self.state.increases_from.filter(|from| now < *from);
+        let held = held.map(|until| Refusal::NothingRemembered { until });
         let claims = [
             (view.stale.is_some(), Refusal::SizesUnknown),
             (self.view.cluster.is_unhealthy, Refusal::ClusterUnhealthy),
@@ -56,7 +61,7 @@ impl Registry {
             (is_unsettled, Refusal::Unsettled),
         ];
         let plain = claims.into_iter().filter_map(|(holds, refusal)| holds.then_some(refusal));
-        let dated = [backoff(memory, now), self.disrupted(view), broken_start(view, now)];
+        let dated = [held, backoff(memory, now), self.disrupted(view), broken_start(view, now)];
         plain.chain(dated.into_iter().flatten()).collect()
     }
 
@@ -84,6 +89,7 @@ impl fmt::Display for Refusal {
             Self::Unhealthy => "not ready for scale-up",
             Self::Backoff { .. } => "in backoff after failed scale-up",
             Self::Unsettled => "increase not settled",
+            Self::NothingRemembered { .. } => "nothing is remembered from before",
             Self::ZoneDisrupted { .. } => "zone disrupted",
             Self::BrokenStart { .. } => "broken start",
         })

@@ -22,7 +22,7 @@
 //! use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 //! use kube::runtime::controller::{Action, Controller};
 //! use kube::{Api, Client};
-//! use sharding::instance::{JoinOptions, Shard, Stop, outcomes};
+//! use sharding::instance::{JoinOptions, Shard, Stop};
 //!
 //! async fn reconcile(secret: Arc<Secret>, client: Arc<Client>) -> Result<Action, kube::Error> {
 //!     # let _ = (secret, client);
@@ -36,13 +36,12 @@
 //! let config_maps: Api<ConfigMap> = Api::all(client.clone());
 //! let worked = Controller::new(secrets, shard.config())
 //!     .owns(config_maps, shard.config())
-//!     .graceful_shutdown_on(shard.lost())
 //!     .run(
 //!         shard.wrap(reconcile),
 //!         |_, _, _| Action::requeue(Duration::from_secs(5)),
 //!         Arc::new(client),
 //!     );
-//! outcomes(worked).for_each(|_| async {}).await;
+//! shard.outcomes(worked).for_each(|_| async {}).await;
 //! shard.stop(Stop::Release).await?;
 //! # Ok(())
 //! # }
@@ -98,6 +97,9 @@ pub use self::metrics::Metrics;
 pub use self::options::{JoinOptions, Pod};
 pub use self::reconcile::Reconcile;
 pub use crate::core::instance::{JoinError, Loss, Stop};
+
+/// One outcome of a controller's work.
+type Worked<K, E, Q> = Result<(ObjectRef<K>, Action), ControllerError<E, Q>>;
 
 /// A place in a ring. Clones are the same place; when the last is dropped, the Lease is left to expire
 /// and everything that was begun under it is stopped.
@@ -216,6 +218,27 @@ impl Shard {
         self.seat.standing.over().cancelled_owned()
     }
 
+    /// What a controller does until the place is lost or given back, without objects that had left
+    /// before their turn came: that is how sharding works, and nothing failed.
+    ///
+    /// This ends the controller, which needs no `graceful_shutdown_on`: nothing is begun by then, and
+    /// kube's own way to end waits for ever if its first list has not come.
+    pub fn outcomes<K, E, Q, W>(
+        &self,
+        worked: W,
+    ) -> impl Stream<Item = Worked<K, E, Q>> + use<K, E, Q, W>
+    where
+        K: Resource<DynamicType: Debug + Eq + Hash + Clone>,
+        E: 'static,
+        Q: 'static,
+        W: Stream<Item = Worked<K, E, Q>>,
+    {
+        let is_told = |outcome: &Worked<K, E, Q>| {
+            std::future::ready(!matches!(outcome, Err(ControllerError::ObjectNotFound(_))))
+        };
+        worked.filter(is_told).take_until(self.lost())
+    }
+
     /// Why the place was lost, if it was.
     #[must_use]
     pub fn loss(&self) -> Option<&Loss> {
@@ -268,19 +291,6 @@ impl Seat {
 pub fn lease_client(mut config: Config) -> kube::Result<Client> {
     config.default_retry = false;
     Client::try_from(config)
-}
-
-/// What a controller did, without objects that had left before their turn came: that is how sharding
-/// works, and nothing failed.
-pub fn outcomes<K, E: 'static, Q: 'static>(
-    worked: impl Stream<Item = Result<(ObjectRef<K>, Action), ControllerError<E, Q>>>,
-) -> impl Stream<Item = Result<(ObjectRef<K>, Action), ControllerError<E, Q>>>
-where
-    K: Resource<DynamicType: Debug + Eq + Hash + Clone>,
-{
-    worked.filter(|outcome| {
-        std::future::ready(!matches!(outcome, Err(ControllerError::ObjectNotFound(_))))
-    })
 }
 
 fn subject<K: Resource>(dynamic: &K::DynamicType) -> Subject {

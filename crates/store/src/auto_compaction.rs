@@ -35,7 +35,8 @@ pub(crate) async fn run(context: Arc<Context>, shutdown: CancellationToken) {
         tokio::select! {
             now = ticks.tick() => {
                 let Some(to) = planner.plan(now, context.published.revision()) else { continue };
-                if compact(&context, to).await.is_err() {
+                let is_held = context.standing.is_holder();
+                if is_held && compact(&context, to).await.is_err() && context.standing.is_alone() {
                     return;
                 }
             }

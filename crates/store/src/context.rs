@@ -5,7 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 use arc_swap::ArcSwap;
 use etcd_api::{ApiError, etcdserverpb::ResponseHeader};
 use http::{Extensions, HeaderMap};
-use journal::{Epoch, Journal};
+use journal::Journal;
 use mvcc::Revision;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -19,6 +19,7 @@ use crate::{
     metrics::Metrics,
     published::{Published, State},
     quota::Quota,
+    replica::{Confirm, Standing},
     sequencer::Sequencer,
     services::Departures,
     values::KeptValues,
@@ -29,6 +30,8 @@ use crate::{
 pub(crate) struct Context {
     pub(crate) options: Options,
     pub(crate) identity: Identity,
+    pub(crate) standing: Arc<Standing>,
+    pub(crate) confirm: Confirm,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) sequencer: Sequencer,
     pub(crate) published: Arc<Published>,
@@ -46,13 +49,12 @@ pub(crate) struct Context {
     pub(crate) clock: fn() -> SystemTime,
 }
 
-/// Who this member is. Stable for the life of the data.
+/// Who this member is. Stable for the life of the data; where several members share it, each is
+/// somebody new at every start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) cluster_id: u64,
     pub(crate) member_id: u64,
-    /// How often the writer's role was taken, which is what a term of etcd's counts.
-    pub(crate) term: Epoch,
 }
 
 // === impl Context ===
@@ -64,12 +66,19 @@ impl Context {
         self.published.load()
     }
 
+    /// Waits until what is shown here is all that was acknowledged anywhere before. A linearizable
+    /// read takes the state after it.
+    pub(crate) async fn confirm(&self) -> Result<(), Error> {
+        self.confirm.confirm().await
+    }
+
     pub(crate) fn header(&self, revision: Revision) -> ResponseHeader {
         ResponseHeader {
             cluster_id: self.identity.cluster_id,
             member_id: self.identity.member_id,
             revision: revision.0,
-            raft_term: self.identity.term.0,
+            // How often the writer's role was taken, which is what a term of etcd's counts.
+            raft_term: self.standing.term().0,
         }
     }
 

@@ -22,6 +22,12 @@ pub(crate) enum Error {
     Condense(#[source] journal::AppendError),
     #[error("history could not be read")]
     History(#[source] mvcc::ReadError),
+    /// Nobody is known who writes.
+    #[error("no member writes")]
+    NoWriter,
+    /// The writer's role went to another member before the answer was known.
+    #[error("the writer's role changed hands")]
+    Deposed,
     /// The store is shutting down, or has stopped because its journal failed.
     #[error("the store has stopped")]
     Stopped,
@@ -37,8 +43,11 @@ impl Error {
             Self::Keyspace(error) => of_keyspace(error),
             Self::Auth(error) => error.api_error(),
             Self::Api(error) => *error,
-            Self::Journal(_) | Self::History(_) => ApiError::Corrupt,
+            Self::Journal(error) => of_journal(error),
+            Self::History(error) => of_read(error),
             Self::Condense(_) | Self::Stopped => ApiError::Stopped,
+            Self::NoWriter => ApiError::NoLeader,
+            Self::Deposed => ApiError::LeaderChanged,
         }
     }
 }
@@ -69,6 +78,19 @@ fn of_keyspace(error: &mvcc::Error) -> ApiError {
         mvcc::Error::KeyNotFound => ApiError::KeyNotFound,
         mvcc::Error::LeaseNotFound(_) => ApiError::LeaseNotFound,
         mvcc::Error::LeaseExists(_) => ApiError::LeaseExists,
-        mvcc::Error::Read { .. } => ApiError::Corrupt,
+        mvcc::Error::Read { source, .. } => of_read(source),
     }
+}
+
+fn of_read(error: &mvcc::ReadError) -> ApiError {
+    error.downcast_ref().map_or(ApiError::Corrupt, of_journal)
+}
+
+/// What a shared journal cannot tell now it may tell later, or another member may.
+fn of_journal(error: &journal::Error) -> ApiError {
+    if is_passing(error) { ApiError::Timeout } else { ApiError::Corrupt }
+}
+
+pub(crate) fn is_passing(error: &journal::Error) -> bool {
+    matches!(error, journal::Error::Unavailable { .. } | journal::Error::Forgotten { .. })
 }

@@ -24,7 +24,8 @@ pub(crate) async fn run(context: Arc<Context>, shutdown: CancellationToken) {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        if end_expired(&context).await.is_err() {
+        // Where the writer's role comes and goes, its next holder gives every lease its time again.
+        if end_expired(&context).await.is_err() && context.standing.is_alone() {
             return;
         }
     }

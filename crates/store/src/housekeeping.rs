@@ -65,6 +65,8 @@ pub(crate) struct Housekeeping {
     pub(crate) waiting: VecDeque<Waiting>,
     /// Whether the last step of upkeep found no room.
     pub(crate) is_medium_full: bool,
+    /// How long what a sweep found is left alone, for readers that are not seen from here.
+    pub(crate) grace: Duration,
 }
 
 /// Why housekeeping ended early. The store stops with it: a journal that cannot be kept in order
@@ -139,8 +141,9 @@ impl Housekeeping {
 
     /// Gives up what no reader can ask for any more.
     fn forget(&mut self, now: Instant) -> Result<(), HousekeepingError> {
-        while let Some(Waiting { superseded, .. }) = self.waiting.front_mut() {
-            if !superseded.is_durable(&self.published)
+        while let Some(Waiting { superseded, since }) = self.waiting.front_mut() {
+            if now.duration_since(*since) < self.grace
+                || !superseded.is_durable(&self.published)
                 || self.published.has_readers_before(superseded.compacted, now)
             {
                 return Ok(());
@@ -162,6 +165,20 @@ impl Housekeeping {
             .filter(|waiting| now.duration_since(waiting.since) >= READERS_WAIT_MAX)
             .for_each(|waiting| waiting.superseded.answer());
     }
+}
+
+/// What an earlier writer's compaction dropped and perhaps did not give up.
+pub(crate) fn unfinished(
+    compacted: Revision,
+    positions: Vec<Position>,
+    since: Instant,
+) -> Option<Waiting> {
+    if positions.is_empty() {
+        return None;
+    }
+    // Nobody waits for an answer, so that the revision in it is never told.
+    let superseded = Superseded { compacted, revision: compacted, positions, replies: Vec::new() };
+    Some(Waiting { superseded, since })
 }
 
 // === impl Superseded ===

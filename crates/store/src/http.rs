@@ -15,6 +15,7 @@ mod connection;
 mod counted;
 mod dispatch;
 mod endpoints;
+mod front;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
 mod gateway;
@@ -33,7 +34,9 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 pub use self::endpoints::{Probes, Read};
+pub use self::front::{FrontPage, FrontPages};
 pub use self::listen::Error as ListenError;
+pub(crate) use self::services::Detour;
 pub use self::services::{GrpcReply, GrpcServices};
 pub use self::tls::{Error as TlsError, SelfSigned, SelfSignedError};
 pub use crate::auth::PeerIdentity;
@@ -62,8 +65,12 @@ pub struct Edge {
 #[derive(Clone)]
 pub struct Content {
     pub services: GrpcServices,
+    /// What other members are served.
+    pub peers: GrpcServices,
     pub probes: Arc<dyn Probes>,
     pub registry: Arc<Registry>,
+    /// For people who point a browser at the clients' port; etcd has none.
+    pub front: Option<FrontPages>,
 }
 
 /// What one listener carries.
@@ -77,6 +84,8 @@ pub enum Traffic {
     Http,
     /// Metrics and health.
     Metrics,
+    /// gRPC of other members of the store, who name whom they act for.
+    Peers,
     /// gRPC of another service than the store, with its metrics and health. Where clients are known
     /// by certificates, nobody else reads these.
     Guest,
@@ -92,6 +101,16 @@ pub enum Error {
         #[source]
         source: tokio::task::JoinError,
     },
+}
+
+// === impl Error ===
+
+impl Error {
+    /// Whether certificates or their keys are to blame, and not an address.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Self::Listen(listen::Error::Tls { .. }))
+    }
 }
 
 struct Door {
@@ -111,6 +130,7 @@ impl Edge {
             (&options.client_listeners, client),
             (&options.http_listeners, Traffic::Http),
             (&options.metrics_listeners, Traffic::Metrics),
+            (&options.peer_listeners, Traffic::Peers),
         ];
         let mut doors = Vec::new();
         for (listeners, traffic) in groups {
@@ -148,7 +168,8 @@ impl Edge {
 
     /// What answers behind one door.
     fn dispatch(&self, door: &Door, content: &Content) -> Dispatch {
-        let services = content.services.clone();
+        let is_peers = door.traffic == Traffic::Peers;
+        let services = if is_peers { content.peers.clone() } else { content.services.clone() };
         let serves = |traffics: &[Traffic]| traffics.contains(&door.traffic);
         let is_encrypted = door.bound.handshake.is_some();
         let pages = Pages {
@@ -163,8 +184,9 @@ impl Edge {
                 },
             ),
         };
-        let is_grpc = serves(&[Traffic::Everything, Traffic::Grpc, Traffic::Guest]);
-        Dispatch::new(is_grpc.then_some(services), Arc::new(pages))
+        let is_grpc = serves(&[Traffic::Everything, Traffic::Grpc, Traffic::Guest, Traffic::Peers]);
+        let dispatch = Dispatch::new(is_grpc.then_some(services), Arc::new(pages));
+        if is_peers { dispatch.of_peers() } else { dispatch }
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use mvcc::LeaseId;
+use mvcc::{Keyspace, LeaseId};
 use tokio::time::Instant;
 
 /// The shortest time a lease is granted for, in seconds.
@@ -43,6 +43,15 @@ pub(crate) struct Remaining {
 // === impl Deadlines ===
 
 impl Deadlines {
+    /// Every lease has its full time.
+    pub(crate) fn of(keyspace: &Keyspace, now: Instant) -> Self {
+        let mut deadlines = Self::default();
+        for (id, lease) in keyspace.leases().iter() {
+            deadlines.grant(id, lease.ttl_s, now);
+        }
+        deadlines
+    }
+
     pub(crate) fn grant(&mut self, id: LeaseId, ttl_s: i64, now: Instant) {
         let ttl = Duration::from_secs(ttl_s.max(0).cast_unsigned());
         let ends = now + ttl;

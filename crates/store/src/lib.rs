@@ -29,21 +29,24 @@ mod options;
 mod probes;
 mod published;
 mod quota;
+mod replica;
 mod sequencer;
 mod service;
 mod services;
 pub mod snapshot;
 mod values;
 mod watch;
+mod writing;
 
 pub(crate) use error::Error;
 pub use housekeeping::HousekeepingError;
 pub use lifecycle::StopError;
 pub use load::LoadError;
-pub use meta::Error as MetaError;
+pub use meta::{Error as MetaError, check as check_meta};
 pub use options::{
     Address, Admitted, AuthToken, AutoCompaction, HttpAccess, JwtOptions, Limits, Listener,
-    Options, Tls, TlsVersions,
+    Options, PeerTls, Tls, TlsVersions,
 };
+pub use replica::{PeerTlsError, ReplicaError};
 pub use sequencer::CommitError;
 pub use service::{Service, StartError};

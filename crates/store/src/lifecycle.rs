@@ -16,6 +16,7 @@ use crate::{
     expiry,
     housekeeping::{Housekeeping, HousekeepingError},
     http::{Content, Edge, Error as EdgeError},
+    replica::{Beats, Replica, ReplicaError},
     sequencer::{CommitError, Committer, Writer},
     services::departures,
     watch::HubThread,
@@ -39,6 +40,11 @@ pub enum StopError {
         #[source]
         source: HousekeepingError,
     },
+    #[error("the journal can no longer be shared")]
+    Replica {
+        #[source]
+        source: ReplicaError,
+    },
     #[error("watches can no longer be served")]
     Watch {
         #[source]
@@ -61,12 +67,19 @@ pub(crate) struct Threads {
     failed: CancellationToken,
 }
 
-/// What the threads run.
+/// What the threads that write run.
 pub(crate) struct Flow {
     pub(crate) writer: Writer,
     pub(crate) committer: Committer,
-    pub(crate) hub: HubThread,
     pub(crate) housekeeping: Housekeeping,
+}
+
+/// What the threads of a member run for as long as it lives.
+pub(crate) enum Work {
+    /// It alone writes.
+    Alone(Box<Flow>),
+    /// It follows, and writes while it has the role.
+    Shared(Box<(Replica, Beats)>),
 }
 
 /// Failures that wait to be reported; one per thread is enough.
@@ -75,24 +88,55 @@ const OUTCOMES_MAX: usize = 8;
 // === impl Threads ===
 
 impl Threads {
-    pub(crate) fn start(flow: Flow) -> Result<Self, StopError> {
-        let (report, outcomes) = std_mpsc::sync_channel(OUTCOMES_MAX);
-        let mut threads = Self { handles: Vec::new(), outcomes, failed: CancellationToken::new() };
-        let Flow { writer, committer, hub, housekeeping } = flow;
-        threads.spawn("writer", &report, move || {
-            writer.run();
-            Ok(())
-        })?;
-        threads.spawn("committer", &report, move || {
-            committer.run().map_err(|source| StopError::Commit { source })
-        })?;
+    pub(crate) fn start(hub: HubThread, work: Work) -> Result<Self, StopError> {
+        let (report, mut threads) = Self::none();
+        match work {
+            Work::Alone(flow) => threads.spawn_flow(&report, *flow)?,
+            Work::Shared(both) => {
+                let (replica, beats) = *both;
+                threads.spawn("replica", &report, move || {
+                    replica.run().map_err(|source| StopError::Replica { source })
+                })?;
+                threads.spawn("beats", &report, move || {
+                    beats.run();
+                    Ok(())
+                })?;
+            }
+        }
         threads.spawn("watch-hub", &report, move || {
             hub.run().map_err(|source| StopError::Watch { source })
         })?;
-        threads.spawn("housekeeping", &report, move || {
-            housekeeping.run().map_err(|source| StopError::Housekeeping { source })
-        })?;
         Ok(threads)
+    }
+
+    /// The threads of a member that has taken the role.
+    pub(crate) fn write(flow: Flow) -> Result<Self, StopError> {
+        let (report, mut threads) = Self::none();
+        threads.spawn_flow(&report, flow)?;
+        Ok(threads)
+    }
+
+    fn none() -> (std_mpsc::SyncSender<StopError>, Self) {
+        let (report, outcomes) = std_mpsc::sync_channel(OUTCOMES_MAX);
+        (report, Self { handles: Vec::new(), outcomes, failed: CancellationToken::new() })
+    }
+
+    fn spawn_flow(
+        &mut self,
+        report: &std_mpsc::SyncSender<StopError>,
+        flow: Flow,
+    ) -> Result<(), StopError> {
+        let Flow { writer, committer, housekeeping } = flow;
+        self.spawn("writer", report, move || {
+            writer.run();
+            Ok(())
+        })?;
+        self.spawn("committer", report, move || {
+            committer.run().map_err(|source| StopError::Commit { source })
+        })?;
+        self.spawn("housekeeping", report, move || {
+            housekeeping.run().map_err(|source| StopError::Housekeeping { source })
+        })
     }
 
     /// Ends when a thread has failed. A thread's failure is the end of the store: it never goes on

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journal::{Batch, BatchId, Epoch, Journal, Size};
+use journal::{AppendError, Batch, BatchId, Epoch, Journal, Size};
 use mvcc::Keyspace;
 
 use crate::{
@@ -13,10 +13,14 @@ use crate::{
     sequencer::Loaded,
 };
 
+/// How often a cluster is founded anew because others did so at the same time.
+const JOIN_ATTEMPTS_MAX: usize = 16;
+
 /// What a journal stands for, and who this member is.
 pub(crate) struct Opened {
     pub(crate) state: Loaded,
     pub(crate) identity: Identity,
+    pub(crate) epoch: Epoch,
     /// What the journal takes already.
     pub(crate) size: Size,
     /// The number of the last batch written under this epoch.
@@ -57,6 +61,10 @@ pub enum LoadError {
         #[source]
         source: mvcc::Error,
     },
+    #[error(
+        "others were in the way of the new store's identity {JOIN_ATTEMPTS_MAX} times in a row"
+    )]
+    Crowded,
     #[error("the new store's identity could not be written")]
     Identity {
         #[source]
@@ -67,15 +75,51 @@ pub enum LoadError {
 /// Takes the writer's role and reads everything back. Gives an empty journal its identity.
 pub(crate) fn open(journal: &Arc<dyn Journal>) -> Result<Opened, LoadError> {
     let epoch = journal.claim().map_err(|source| LoadError::Claim { source })?;
-    let entries = journal.meta().map_err(|source| LoadError::Read { source })?;
-    let meta = Meta::parse(entries).map_err(|source| LoadError::Meta { source })?;
-    let auth_entries = meta.auth.iter().map(|(key, value)| (&**key, &**value));
-    let auth = auth::State::load(auth_entries).map_err(|source| LoadError::Auth { source })?;
+    let meta = meta(&**journal)?;
+    let auth = auth(&meta)?;
     let keyspace = replay(&**journal, &meta)?;
     let (identity, batch_number) = identify(&**journal, &meta, epoch)?;
     let size = journal.size().map_err(|source| LoadError::Read { source })?;
     let state = Loaded { keyspace, alarms: Alarms::new(meta.alarms), auth };
-    Ok(Opened { state, identity, size, batch_number })
+    Ok(Opened { state, identity, epoch, size, batch_number })
+}
+
+pub(crate) fn meta(journal: &dyn Journal) -> Result<Meta, LoadError> {
+    let entries = journal.meta().map_err(|source| LoadError::Read { source })?;
+    Meta::parse(entries).map_err(|source| LoadError::Meta { source })
+}
+
+pub(crate) fn auth(meta: &Meta) -> Result<auth::State, LoadError> {
+    let entries = meta.auth.iter().map(|(key, value)| (&**key, &**value));
+    auth::State::load(entries).map_err(|source| LoadError::Auth { source })
+}
+
+/// The id of the cluster that a shared journal belongs to. Members of it have ids for as long as they
+/// run, so only this one is kept; whoever finds none writes one, and the last of several who try at
+/// once is believed by all.
+pub(crate) fn join(journal: &dyn Journal) -> Result<Identity, LoadError> {
+    let member_id = new_id();
+    for _ in 0..JOIN_ATTEMPTS_MAX {
+        if let Some(cluster_id) = meta(journal)?.cluster_id {
+            return Ok(Identity { cluster_id, member_id });
+        }
+        let epoch = journal.claim().map_err(|source| LoadError::Claim { source })?;
+        let founding = Batch {
+            id: BatchId { epoch, number: 1 },
+            records: Vec::new(),
+            meta: vec![meta::cluster_id(new_id())],
+        };
+        match journal.append(epoch, &founding) {
+            // What is there by now is read again, whoever wrote it.
+            Ok(()) | Err(AppendError::Fenced { .. } | AppendError::Unknown { .. }) => {}
+            Err(source) => return Err(LoadError::Identity { source }),
+        }
+    }
+    Err(LoadError::Crowded)
+}
+
+fn new_id() -> u64 {
+    rand::random_range(1..=u64::MAX)
 }
 
 fn replay(journal: &dyn Journal, meta: &Meta) -> Result<Keyspace, LoadError> {
@@ -101,9 +145,8 @@ fn identify(
     epoch: Epoch,
 ) -> Result<(Identity, u64), LoadError> {
     if let (Some(cluster_id), Some(member_id)) = (meta.cluster_id, meta.member_id) {
-        return Ok((Identity { cluster_id, member_id, term: epoch }, 0));
+        return Ok((Identity { cluster_id, member_id }, 0));
     }
-    let new_id = || rand::random_range(1..=u64::MAX);
     let cluster_id = meta.cluster_id.unwrap_or_else(new_id);
     let member_id = meta.member_id.unwrap_or_else(new_id);
     let batch = Batch {
@@ -112,5 +155,5 @@ fn identify(
         meta: vec![meta::cluster_id(cluster_id), meta::member_id(member_id)],
     };
     journal.append(epoch, &batch).map_err(|source| LoadError::Identity { source })?;
-    Ok((Identity { cluster_id, member_id, term: epoch }, 1))
+    Ok((Identity { cluster_id, member_id }, 1))
 }

@@ -13,6 +13,8 @@ const ALARM_PREFIX: &[u8] = b"alarm/";
 const AUTH_PREFIX: &[u8] = b"auth/";
 /// There from the first image of an import to its last.
 const IMPORTING: &[u8] = b"importing";
+/// There from the first image of a restored snapshot to its last.
+const RESTORING: &[u8] = b"restoring";
 
 /// The meta table as the store understands it.
 #[derive(Debug, Default)]
@@ -42,6 +44,8 @@ pub enum Error {
     Malformed { key: String },
     #[error("an import was begun here and did not end, so that not all keys are there")]
     Importing,
+    #[error("a snapshot began to be restored here and is not all there")]
+    Restoring,
 }
 
 // === impl Meta ===
@@ -69,6 +73,7 @@ impl Meta {
                 self.compacted = Some(Revision(revision));
             }
             IMPORTING => return Err(Error::Importing),
+            RESTORING => return Err(Error::Restoring),
             key if key.starts_with(LEASE_PREFIX) => {
                 let id = number(&key[LEASE_PREFIX.len()..]).ok_or_else(malformed)?;
                 let ttl_s = number(&value).ok_or_else(malformed)?;
@@ -108,6 +113,16 @@ impl Alarm {
     }
 }
 
+/// Whether a store can be served from a journal with these entries: it is this program's, and whatever
+/// filled it came to an end.
+///
+/// # Errors
+///
+/// If not, why.
+pub fn check(entries: Vec<(Bytes, Bytes)>) -> Result<(), Error> {
+    Meta::parse(entries).map(|_| ())
+}
+
 /// Whether an entry says which store this is, as opposed to what it holds.
 pub(crate) fn is_identity(key: &[u8]) -> bool {
     key == CLUSTER_ID || key == MEMBER_ID
@@ -127,6 +142,14 @@ pub(crate) fn import_begun() -> MetaChange {
 
 pub(crate) fn import_ended() -> MetaChange {
     MetaChange { key: Bytes::from_static(IMPORTING), value: None }
+}
+
+pub(crate) fn restore_begun() -> MetaChange {
+    MetaChange { key: Bytes::from_static(RESTORING), value: Some(Bytes::new()) }
+}
+
+pub(crate) fn restore_ended() -> MetaChange {
+    MetaChange { key: Bytes::from_static(RESTORING), value: None }
 }
 
 pub(crate) fn compacted(revision: Revision) -> MetaChange {

@@ -1,6 +1,6 @@
 //! What a store is told when it starts: plain data, validated by whoever read it.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use rustls::CipherSuite;
 
@@ -21,8 +21,14 @@ pub struct Options {
     pub serves_json: bool,
     /// What the member list tells clients to connect to.
     pub advertise_client_urls: Vec<String>,
-    /// What the member list names as peer address. Nothing listens there with one member.
+    /// What the member list names as peer address, and where the other members reach this one.
+    /// Nothing listens there with one member.
     pub advertise_peer_urls: Vec<String>,
+    /// Where the other members are served, who are believed whom they act for. Not used with one
+    /// member.
+    pub peer_listeners: Vec<Listener>,
+    /// How this member proves itself to the others; plain text if absent.
+    pub peer_tls: Option<PeerTls>,
     pub limits: Limits,
     pub auto_compaction: AutoCompaction,
     /// How often a watch that asked for it hears of progress while idle.
@@ -32,6 +38,8 @@ pub struct Options {
     pub bcrypt_cost: u32,
     /// Bytes of key-values kept in memory for reading.
     pub cache_bytes: u64,
+    /// What whoever asks for the status is told beside alarms.
+    pub notices: Vec<String>,
 }
 
 /// One place to listen.
@@ -46,6 +54,17 @@ pub struct Listener {
 pub enum Address {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+// === impl Address ===
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// How a listener encrypts, and whom it lets in. Files are PEM.
@@ -68,6 +87,15 @@ pub struct Tls {
     /// What may be agreed on with TLS 1.2; every suite there is if empty. Those of TLS 1.3 are all
     /// sound, and cannot be chosen.
     pub tls12_suites: Vec<CipherSuite>,
+}
+
+/// How a member proves itself to another one. Files are PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerTls {
+    pub cert_file: PathBuf,
+    pub key_file: PathBuf,
+    /// The other member's certificate is verified against this.
+    pub trusted_ca_file: PathBuf,
 }
 
 /// Which holders of a valid client certificate are let in.

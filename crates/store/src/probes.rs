@@ -23,7 +23,7 @@ impl Probes for StoreProbes {
     }
 
     fn has_leader(&self) -> bool {
-        true
+        self.context.standing.leader().is_some()
     }
 
     fn is_learner(&self) -> bool {
@@ -37,8 +37,11 @@ impl Probes for StoreProbes {
     fn read(&self, read: Read) -> BoxFuture<'_, Result<(), Status>> {
         Box::pin(async move {
             if read == Read::Linearizable {
-                // A question through the writer is answered only while the journal takes writes.
-                self.context.sequencer.lease(mvcc::LeaseId::NONE).await?;
+                self.context.confirm().await?;
+                if self.context.standing.is_alone() {
+                    // A question through the writer is answered only while the journal takes writes.
+                    self.context.sequencer.lease(mvcc::LeaseId::NONE).await?;
+                }
             }
             let any = RangeRequest {
                 key: "\0".into(),

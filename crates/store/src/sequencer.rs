@@ -21,6 +21,9 @@ pub use committer::CommitError;
 pub(crate) use committer::{Audience, Committer};
 pub(crate) use writer::{Channels, Loaded, Writer};
 
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use etcd_api::etcdserverpb::{
     DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
@@ -41,15 +44,30 @@ pub(crate) const COMMANDS_MAX: usize = 4096;
 /// Sends commands to the sequencer and waits for their answers.
 #[derive(Clone)]
 pub(crate) struct Sequencer {
-    commands: mpsc::Sender<Command>,
+    writer: Arc<ArcSwapOption<mpsc::Sender<Command>>>,
+    /// Whether the writer is here for as long as the store; else it comes and goes with the role.
+    is_permanent: bool,
     proposals: Proposals,
 }
 
 // === impl Sequencer ===
 
 impl Sequencer {
-    pub(crate) fn new(commands: mpsc::Sender<Command>, proposals: Proposals) -> Self {
-        Self { commands, proposals }
+    /// One whose writer is yet to be seated.
+    pub(crate) fn new(is_permanent: bool, proposals: Proposals) -> Self {
+        Self { writer: Arc::default(), is_permanent, proposals }
+    }
+
+    pub(crate) fn seat(&self, commands: mpsc::Sender<Command>) {
+        self.writer.store(Some(Arc::new(commands)));
+    }
+
+    /// Takes no more, and tells the writer to end. Blocks while its queue is full.
+    pub(crate) fn unseat(&self) {
+        if let Some(commands) = self.writer.swap(None) {
+            // A closed channel means that the writer has ended already, which is what was asked for.
+            commands.blocking_send(Command::Stop).ok();
+        }
     }
 
     pub(crate) async fn put(
@@ -127,17 +145,27 @@ impl Sequencer {
     /// Lets what was sent before finish, then ends both threads.
     pub(crate) async fn stop(&self) {
         // A closed channel means that the writer has ended already, which is what was asked for.
-        self.commands.send(Command::Stop).await.ok();
+        if let Some(commands) = self.writer.load_full() {
+            commands.send(Command::Stop).await.ok();
+        }
     }
 
     /// Whether nothing will be answered any more.
     pub(crate) fn has_stopped(&self) -> bool {
-        self.commands.is_closed()
+        self.is_permanent && self.writer.load().as_ref().is_none_or(|writer| writer.is_closed())
     }
 
-    /// Waits for the end of the writer.
+    /// Waits until [`has_stopped`](Self::has_stopped), for ever where the writer comes and goes.
     pub(crate) async fn stopped(&self) {
-        self.commands.closed().await;
+        match self.writer.load_full() {
+            Some(commands) if self.is_permanent => commands.closed().await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Why an answer never came.
+    fn gone(&self) -> Error {
+        if self.is_permanent { Error::Stopped } else { Error::Deposed }
     }
 
     async fn ask<T>(
@@ -146,15 +174,16 @@ impl Sequencer {
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
         let proposal = self.proposals.begin();
-        if self.commands.send(command(reply)).await.is_err() {
-            return Err(Error::Stopped);
+        let Some(commands) = self.writer.load_full() else { return Err(Error::NoWriter) };
+        if commands.send(command(reply)).await.is_err() {
+            return Err(self.gone());
         }
         match answer.await {
             Ok(answer) => {
                 proposal.answered();
                 answer
             }
-            Err(_) => Err(Error::Stopped),
+            Err(_) => Err(self.gone()),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! One store: opened, served, stopped.
 
 use std::{
-    collections::VecDeque,
     sync::{Arc, mpsc as std_mpsc},
     time::SystemTime,
 };
@@ -17,33 +16,35 @@ use etcd_api::{
     v3electionpb::election_server::ElectionServer,
     v3lockpb::lock_server::LockServer,
 };
-use journal::Journal;
+use journal::{Epoch, Journal, Member, Size};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Options,
+    Options,
+    alarm::Alarms,
     auth::{self, Gate},
-    context::Context,
-    housekeeping::{self, Housekeeping},
-    http::{self, Content, Edge, GrpcServices, Traffic},
+    context::{Context, Identity},
+    http::{self, Content, Edge, FrontPages, GrpcServices, Traffic},
     lease::Deadlines,
-    lifecycle::{self, Flow, StopError, Threads},
+    lifecycle::{self, StopError, Threads, Work},
     load::{self, LoadError, Opened},
     metrics::{Metrics, ProcessMetrics, StateMetrics},
     options::Address,
     probes::StoreProbes,
     published::Published,
     quota::Quota,
-    sequencer::{self, Audience, Channels, Committer, Effect, Sequencer, SnapshotPoint, Writer},
+    replica::{self, Beats, Confirm, Mirror, PeerTlsError, Question, Relay, Replica, Standing},
+    sequencer::Sequencer,
     services::{
         AuthService, ClusterService, Departures, ElectionService, HealthService, KvService,
         LeaseService, LockService, MaintenanceService, WatchService,
     },
     values::KeptValues,
-    watch::{self, History, SessionContext},
+    watch::{self, Feed, History, HubThread, SessionContext},
+    writing::Desk,
 };
 
 /// A store whose state is read back and whose sockets are bound.
@@ -52,6 +53,9 @@ pub struct Service {
     edge: Edge,
     threads: Threads,
     registry: Registry,
+    /// Absent where nobody else could write.
+    relay: Option<Arc<Relay>>,
+    front: Option<FrontPages>,
 }
 
 /// Why a store did not start.
@@ -60,7 +64,7 @@ pub enum StartError {
     #[error("the listeners could not be opened")]
     Bind {
         #[source]
-        source: http::Error,
+        source: Box<http::Error>,
     },
     #[error("the journal could not be taken over")]
     Load {
@@ -72,6 +76,11 @@ pub enum StartError {
         #[source]
         source: auth::KeyError,
     },
+    #[error("the certificates for other members could not be used")]
+    PeerTls {
+        #[source]
+        source: PeerTlsError,
+    },
     #[error("the store's threads could not be started")]
     Threads {
         #[source]
@@ -79,23 +88,99 @@ pub enum StartError {
     },
 }
 
+/// What a member shows before it has done anything.
+struct Shown {
+    identity: Identity,
+    standing: Standing,
+    confirm: Confirm,
+    view: mvcc::View,
+    deadlines: Deadlines,
+    alarms: Alarms,
+    auth: auth::State,
+    size: Size,
+}
+
+/// The parts that every member is made of.
+struct Assembled {
+    context: Arc<Context>,
+    feed: Arc<Feed>,
+    hub: HubThread,
+    registry: Registry,
+}
+
 // === impl Service ===
 
 impl Service {
-    /// Binds the listeners, takes the writer's role and reads the journal back. Nothing is served
-    /// before [`run`](Self::run).
+    /// Binds the listeners and reads the journal back. The only member also takes the writer's role;
+    /// one among others tries to once it runs. Nothing is served before [`run`](Self::run).
     pub async fn start(
         options: Options,
         journal: Arc<dyn Journal>,
         clock: fn() -> SystemTime,
     ) -> Result<Self, StartError> {
-        let edge = Edge::bind(&options).await.map_err(|source| StartError::Bind { source })?;
+        let edge = Edge::bind(&options)
+            .await
+            .map_err(|source| StartError::Bind { source: Box::new(source) })?;
+        if journal.shared().is_some() {
+            return Self::start_among_others(options, journal, clock, edge);
+        }
         let opened = load::open(&journal).map_err(|source| StartError::Load { source })?;
-        let mut registry = Registry::default();
-        let (context, flow) = assemble(options, journal, opened, clock, &mut registry)
-            .map_err(|source| StartError::Tokens { source })?;
-        let threads = Threads::start(flow).map_err(|source| StartError::Threads { source })?;
-        Ok(Self { context, edge, threads, registry })
+        let Opened { state, identity, epoch, size, batch_number } = opened;
+        let shown = Shown {
+            identity,
+            standing: Standing::alone(identity.member_id, epoch),
+            confirm: Confirm::Alone,
+            view: state.keyspace.view(),
+            deadlines: Deadlines::of(&state.keyspace, Instant::now()),
+            alarms: state.alarms.clone(),
+            auth: state.auth.clone(),
+            size,
+        };
+        let Assembled { context, feed, hub, registry } =
+            assemble(options, journal, shown, clock)
+                .map_err(|source| StartError::Tokens { source })?;
+        let desk = Desk { context: context.clone(), feed };
+        let (commands, flow) = desk.open(state, epoch, batch_number, Vec::new());
+        context.sequencer.seat(commands);
+        let threads = Threads::start(hub, Work::Alone(Box::new(flow)))
+            .map_err(|source| StartError::Threads { source })?;
+        Ok(Self { context, edge, threads, registry, relay: None, front: None })
+    }
+
+    fn start_among_others(
+        options: Options,
+        journal: Arc<dyn Journal>,
+        clock: fn() -> SystemTime,
+        edge: Edge,
+    ) -> Result<Self, StartError> {
+        let (confirm, questions) = Confirm::channel();
+        let Confirm::Ask(asking) = confirm.clone() else { unreachable!("a channel is asked") };
+        let (identity, mirror, size) =
+            join(&*journal).map_err(|source| StartError::Load { source })?;
+        let own = own_member(&options, identity);
+        let shown = Shown {
+            identity,
+            standing: Standing::among_others(&own),
+            confirm,
+            view: mirror.view(),
+            deadlines: Deadlines::default(),
+            alarms: Alarms::default(),
+            auth: auth::State::default(),
+            size,
+        };
+        let Assembled { context, feed, hub, registry } =
+            assemble(options, journal.clone(), shown, clock)
+                .map_err(|source| StartError::Tokens { source })?;
+        mirror.show(&context);
+        let relay = Relay::new(context.clone());
+        let relay = Some(Arc::new(relay.map_err(|source| StartError::PeerTls { source })?));
+        let (beating, asked) = std_mpsc::sync_channel(1);
+        let standing = context.standing.clone();
+        let beats = Beats { journal, standing, own, questions: asking, asked };
+        let parts = replica::Parts { context: context.clone(), feed, questions, beats: beating };
+        let work = Work::Shared(Box::new((Replica::new(parts, mirror), beats)));
+        let threads = Threads::start(hub, work).map_err(|source| StartError::Threads { source })?;
+        Ok(Self { context, edge, threads, registry, relay, front: None })
     }
 
     /// Where clients are served; a port given as 0 is the one the system chose.
@@ -103,14 +188,20 @@ impl Service {
         self.edge.local_addresses()
     }
 
+    /// The same, with pages for people on the clients' port.
+    #[must_use]
+    pub fn showing(self, front: FrontPages) -> Self {
+        Self { front: Some(front), ..self }
+    }
+
     /// Serves until `shutdown`, then lets what was begun finish. An error means that the store could
     /// not go on: nothing that was answered is lost, but nothing more can be promised.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StopError> {
-        let Self { context, edge, threads, registry } = self;
+        let Self { context, edge, threads, registry, relay, front } = self;
         let stop = context.stopping.clone();
         let failed = threads.failed();
-        let content = content(&context, registry);
-        let sequencer = context.sequencer.clone();
+        let content = Content { front, ..content(&context, registry, relay) };
+        let (sequencer, confirm) = (context.sequencer.clone(), context.confirm.clone());
         let serving = lifecycle::serve(context, edge, content, stop.clone());
         let stopping = async {
             tokio::select! {
@@ -124,44 +215,64 @@ impl Service {
             served = serving => served,
             never = stopping => never,
         };
-        sequencer.stop().await;
+        match confirm {
+            Confirm::Alone => sequencer.stop().await,
+            // A closed or full channel is that of a thread that has ended or will look soon.
+            Confirm::Ask(questions) => drop(questions.try_send(Question::Stop)),
+        }
         let joined = tokio::task::spawn_blocking(move || threads.join()).await;
         // The threads' failure is the cause, if there is one; the edge's would be its consequence.
         joined.unwrap_or(Err(StopError::Panicked { name: "join" })).and(served)
     }
 }
 
-/// Builds the channels between the threads and what the services share.
+/// Everything that is in a shared journal, and who this member is to those who use it too.
+fn join(journal: &dyn Journal) -> Result<(Identity, Mirror, Size), LoadError> {
+    let identity = load::join(journal)?;
+    let shared = journal.shared().expect("only those who share it join");
+    let mirror = Mirror::load(journal, shared)?;
+    let size = journal.size().map_err(|source| LoadError::Read { source })?;
+    Ok((identity, mirror, size))
+}
+
+fn own_member(options: &Options, identity: Identity) -> Member {
+    Member {
+        id: identity.member_id,
+        name: options.name.clone(),
+        peer_urls: options.advertise_peer_urls.clone(),
+        client_urls: options.advertise_client_urls.clone(),
+        epoch: Epoch(0),
+        beat: 0,
+    }
+}
+
+/// Builds what the services share.
 fn assemble(
     options: Options,
     journal: Arc<dyn Journal>,
-    opened: Opened,
+    shown: Shown,
     clock: fn() -> SystemTime,
-    registry: &mut Registry,
-) -> Result<(Arc<Context>, Flow), auth::KeyError> {
-    let Opened { state, identity, size, batch_number } = opened;
-    let epoch = identity.term;
-    let (commands, command_queue) = mpsc::channel(sequencer::COMMANDS_MAX);
-    let (batches, batch_queue) = std_mpsc::sync_channel(1);
-    let (durable, durable_signal) = std_mpsc::sync_channel(1);
-    let (superseded, superseded_queue) = std_mpsc::sync_channel(housekeeping::SUPERSEDED_MAX);
-
+) -> Result<Assembled, auth::KeyError> {
+    let mut registry = Registry::default();
     let kept = Arc::new(KeptValues::new(journal.clone(), options.cache_bytes));
-    let published = Arc::new(Published::new(state.keyspace.view()));
+    let published = Arc::new(Published::new(shown.view));
     let (hub, feed, hub_thread) = watch::hub(published.revision(), kept.clone());
     let history =
         History { journal: journal.clone(), published: published.clone(), kept: kept.clone() };
-    let metrics = Metrics::new(registry);
+    let metrics = Metrics::new(&mut registry);
+    let is_alone = shown.standing.is_alone();
     let context = Arc::new(Context {
-        identity,
-        journal: journal.clone(),
-        sequencer: Sequencer::new(commands.clone(), metrics.proposals.clone()),
-        published: published.clone(),
-        kept: kept.clone(),
-        deadlines: Mutex::new(deadlines(&state.keyspace)),
-        alarms: ArcSwap::from_pointee(state.alarms.clone()),
-        gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(state.auth.clone()))?,
-        quota: Arc::new(Quota::new(options.limits.quota_bytes, size)),
+        identity: shown.identity,
+        standing: Arc::new(shown.standing),
+        confirm: shown.confirm,
+        journal,
+        sequencer: Sequencer::new(is_alone, metrics.proposals.clone()),
+        published,
+        kept,
+        deadlines: Mutex::new(shown.deadlines),
+        alarms: ArcSwap::from_pointee(shown.alarms),
+        gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(shown.auth))?,
+        quota: Arc::new(Quota::new(options.limits.quota_bytes, shown.size)),
         watch: Arc::new(SessionContext {
             hub,
             history,
@@ -170,78 +281,15 @@ fn assemble(
             metrics: metrics.watches.clone(),
         }),
         departures: Departures::default(),
-        metrics: metrics.clone(),
+        metrics,
         options,
         stopping: CancellationToken::new(),
         clock,
     });
-    let effects = context.clone();
-    let audience = Audience {
-        kept: kept.clone(),
-        published: published.clone(),
-        on_effect: Box::new(move |effect| on_effect(&effects, effect)),
-        on_changes: Box::new(move |changes| feed.bring(changes)),
-    };
-    let channels =
-        Channels { commands: command_queue, batches, durable: durable_signal, superseded };
-    let flow = Flow {
-        writer: Writer::new(state, epoch, batch_number, kept, channels),
-        committer: Committer {
-            journal: journal.clone(),
-            epoch,
-            batches: batch_queue,
-            durable,
-            commands: commands.clone(),
-            audience,
-            appends: metrics.appends,
-        },
-        hub: hub_thread,
-        housekeeping: Housekeeping {
-            journal,
-            epoch,
-            published,
-            quota: context.quota.clone(),
-            superseded: superseded_queue,
-            commands,
-            waiting: VecDeque::new(),
-            is_medium_full: false,
-        },
-    };
-    Ok((context, flow))
+    Ok(Assembled { context, feed: Arc::new(feed), hub: hub_thread, registry })
 }
 
-/// Every lease has its full time again.
-fn deadlines(keyspace: &mvcc::Keyspace) -> Deadlines {
-    let now = Instant::now();
-    let mut deadlines = Deadlines::default();
-    for (id, lease) in keyspace.leases().iter() {
-        deadlines.grant(id, lease.ttl_s, now);
-    }
-    deadlines
-}
-
-fn on_effect(context: &Context, effect: Effect) {
-    match effect {
-        Effect::LeaseGranted { id, ttl_s } => {
-            context.metrics.lease_granted();
-            context.deadlines.lock().grant(id, ttl_s, Instant::now());
-        }
-        Effect::LeaseRevoked { id } => {
-            context.metrics.lease_revoked();
-            context.deadlines.lock().revoke(id);
-        }
-        Effect::Alarms(alarms) => context.alarms.store(Arc::new(alarms)),
-        Effect::Auth(state) => context.gate.publish(state),
-        Effect::Snapshot(reply) => {
-            let meta = context.journal.meta().map_err(Error::Journal);
-            let point = meta.map(|meta| SnapshotPoint { state: context.state(), meta });
-            // Whoever asked may have gone away; that changes nothing.
-            drop(reply.send(point));
-        }
-    }
-}
-
-fn content(context: &Arc<Context>, mut registry: Registry) -> Content {
+fn content(context: &Arc<Context>, mut registry: Registry, relay: Option<Arc<Relay>>) -> Content {
     registry.register_collector(Box::new(StateMetrics { context: context.clone() }));
     registry.register_collector(Box::new(ProcessMetrics { started: (context.clock)() }));
     let bytes_max = context.options.limits.request_bytes_max + http::MESSAGE_OVERHEAD_BYTES;
@@ -258,7 +306,7 @@ fn content(context: &Arc<Context>, mut registry: Registry) -> Content {
                 .max_encoding_message_size(usize::MAX),
         )
         .with(LeaseServer::new(LeaseService::new(context.clone())))
-        .with(MaintenanceServer::new(MaintenanceService::new(context.clone())))
+        .with(MaintenanceServer::new(MaintenanceService::new(context.clone(), relay.clone())))
         .with(
             AuthServer::new(AuthService::new(context.clone())).max_decoding_message_size(bytes_max),
         )
@@ -269,9 +317,12 @@ fn content(context: &Arc<Context>, mut registry: Registry) -> Content {
                 .max_decoding_message_size(bytes_max),
         )
         .with(HealthServer::new(HealthService::new(context.clone())));
+    let peers = services.clone();
     Content {
-        services,
+        services: relay.map_or(services.clone(), |relay| services.relayed_by(relay)),
+        peers,
         probes: Arc::new(StoreProbes { context: context.clone() }),
         registry: Arc::new(registry),
+        front: None,
     }
 }

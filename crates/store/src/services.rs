@@ -26,4 +26,5 @@ pub(crate) use kv::KvService;
 pub(crate) use lease::LeaseService;
 pub(crate) use lock::LockService;
 pub(crate) use maintenance::MaintenanceService;
+pub(crate) use status::refusal;
 pub(crate) use watch::WatchService;

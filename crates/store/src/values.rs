@@ -51,7 +51,13 @@ impl Values for KeptValues {
         if let Some(kv) = self.cache.get(&at) {
             return Ok(kv);
         }
-        let kv = self.journal.read(at)?.ok_or(NotKept(at))?;
+        let Some(kv) = self.journal.read(at)? else {
+            // Another member may have compacted what this one did not hear of yet.
+            return Err(match self.journal.shared() {
+                Some(_) => journal::Error::Forgotten { revision: at.revision }.into(),
+                None => NotKept(at).into(),
+            });
+        };
         self.cache.insert(at, kv.clone());
         Ok(kv)
     }

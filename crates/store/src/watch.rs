@@ -15,7 +15,7 @@ mod session;
 
 pub(crate) use follower::Follower;
 pub(crate) use history::History;
-pub(crate) use hub::{HubThread, hub};
+pub(crate) use hub::{Feed, HubThread, hub};
 pub(crate) use session::{Session, SessionContext};
 
 /// A watch's number within its stream.

@@ -73,6 +73,8 @@ pub enum Error {
 pub struct Listing {
     pub tasks: Vec<TaskView>,
     pub revision: i64,
+    /// Whether there are more than were asked for.
+    pub has_more: bool,
 }
 
 // === impl Client ===
@@ -139,6 +141,7 @@ impl Client {
             listing.revision = page.revision;
             token = page.next_token;
             if token.is_empty() || listing.tasks.len() >= max {
+                listing.has_more = !token.is_empty();
                 return Ok(listing);
             }
         }

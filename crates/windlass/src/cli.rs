@@ -2,10 +2,12 @@
 
 pub(crate) mod autoscaler;
 mod client;
+pub(crate) mod duration;
 pub(crate) mod etcd_args;
 pub(crate) mod etcd_help;
 pub(crate) mod kube;
 pub(crate) mod labels;
+pub(crate) mod logs;
 pub(crate) mod sharder;
 pub(crate) mod tasks;
 
@@ -108,8 +110,44 @@ pub(crate) enum StoreCommand {
     /// Save a running store in one file, and make a data folder of such a file
     #[command(subcommand, arg_required_else_help = true)]
     Snapshot(SnapshotCommand),
+    /// Make a data folder of a snapshot; the same as `snapshot restore`
+    Restore(RestoreArgs),
     /// Make a data folder of what a running etcd or store holds
     Import(ImportArgs),
+    /// Look after a journal on Apache Ignite, which several stores can serve from
+    #[command(subcommand, arg_required_else_help = true)]
+    Ignite(IgniteCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IgniteCommand {
+    /// Create the journal's tables; what is there is left as it is
+    Init {
+        #[command(flatten)]
+        journal: IgniteUrlArgs,
+        /// Copies that Ignite keeps of everything, each on another node
+        #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+        replicas: u16,
+    },
+    /// Check that Ignite's settings keep what is acknowledged; exit code 1 if not
+    Check(IgniteUrlArgs),
+    /// Read everything, and check that the newest values are those of the history; exit code 1 if not
+    Verify {
+        #[command(flatten)]
+        journal: IgniteUrlArgs,
+        #[arg(short, long, value_enum, default_value_t)]
+        output: Output,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IgniteUrlArgs {
+    /// ignite://HOST:PORT[,HOST:PORT…], and perhaps ?rest=HOST:PORT[,…]&schema=NAME&ca=FILE
+    #[arg(env = "ETCD_JOURNAL", hide_env_values = true)]
+    pub(crate) url: String,
+    /// Accept settings that could lose acknowledged writes
+    #[arg(long)]
+    pub(crate) allow_unsafe: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -124,6 +162,8 @@ pub(crate) enum SnapshotCommand {
 pub(crate) enum BenchCommand {
     /// Measure the store
     Store(BenchStoreArgs),
+    /// Measure three stores over one shared journal, which was created before
+    Replicas(BenchReplicasArgs),
     /// Measure the labels service on a cluster that has its manifests; makes Nodes called bench-…
     Labels(BenchLabelsArgs),
     /// Measure the task runner: nodes of its own on this machine, containers beside runc's and crun's
@@ -131,6 +171,8 @@ pub(crate) enum BenchCommand {
     /// Measure sharding on a cluster that has the sharder's manifests; makes a namespace and a ring of
     /// its own
     Sharding(BenchShardingArgs),
+    /// Measure how long the autoscaler thinks on a large cluster; needs none
+    Autoscaler(BenchAutoscalerArgs),
     /// Run an instance that `bench sharding` measures
     #[command(hide = true)]
     ShardInstance(Box<BenchInstanceArgs>),
@@ -163,6 +205,31 @@ pub(crate) struct BenchStoreArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Where servers keep their data; on the disk that is meant [default: a folder for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// How to print the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchReplicasArgs {
+    /// Where the journal is, as for `store serve`; better without anything in it
+    #[arg(long, value_name = "URL", env = "ETCD_JOURNAL", hide_env_values = true)]
+    pub(crate) journal: String,
+    /// Accept settings that could lose acknowledged writes
+    #[arg(long)]
+    pub(crate) allow_unsafe: bool,
+    /// A process behind the journal, whose memory and CPU are told; may be repeated
+    #[arg(long = "engine-pid", value_name = "PID", value_delimiter = ',')]
+    pub(crate) engine_pids: Vec<u32>,
+    /// Compare with three members of this etcd program
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) etcd: Option<PathBuf>,
+    /// Small and short: shows that everything works, but the figures mean little
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where etcd keeps its data; on the disk that is meant [default: a folder for temporary files]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
     /// How to print the report
@@ -216,6 +283,16 @@ pub(crate) struct BenchShardingArgs {
     /// Where credentials are kept meanwhile [default: a folder for temporary files]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
+    /// How to print the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchAutoscalerArgs {
+    /// A hundred times smaller: shows that every row works, but the figures mean little
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// How to print the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

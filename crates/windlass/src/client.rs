@@ -1,5 +1,6 @@
 //! Connects to a running store, for the commands that ask one something.
 
+pub(crate) mod http;
 mod session;
 
 use std::{path::PathBuf, time::Duration};

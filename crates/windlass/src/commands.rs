@@ -4,19 +4,20 @@ mod autoscaler;
 mod bench;
 mod ca;
 mod completions;
+mod ignite;
 mod import;
 mod inspect;
 mod kube;
 mod labels;
 mod node;
-mod nodes;
+pub(crate) mod nodes;
 mod own_store;
 mod run;
 mod serve;
 mod sharder;
 mod snapshot;
 mod status;
-mod task;
+pub(crate) mod task;
 mod up;
 mod version;
 
@@ -52,6 +53,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Outcome {
         Command::Bench(BenchCommand::Store(arguments)) => {
             lifecycle::block_on(bench::run(arguments))
         }
+        Command::Bench(BenchCommand::Replicas(arguments)) => {
+            lifecycle::block_on(bench::run_replicas(arguments))
+        }
         Command::Bench(BenchCommand::Labels(arguments)) => {
             lifecycle::block_on(bench::run_labels(arguments))
         }
@@ -61,6 +65,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> Outcome {
         Command::Bench(BenchCommand::Sharding(arguments)) => {
             lifecycle::block_on(bench::run_sharding(arguments))
         }
+        Command::Bench(BenchCommand::Autoscaler(arguments)) => bench::run_autoscaler(&arguments),
         Command::Bench(BenchCommand::ShardInstance(arguments)) => {
             lifecycle::block_on(bench::run_instance(*arguments))
         }
@@ -84,9 +89,11 @@ fn run_store(command: StoreCommand) -> Outcome {
         StoreCommand::Snapshot(SnapshotCommand::Save(arguments)) => {
             lifecycle::block_on(snapshot::save(&arguments))
         }
-        StoreCommand::Snapshot(SnapshotCommand::Restore(arguments)) => {
+        StoreCommand::Restore(arguments)
+        | StoreCommand::Snapshot(SnapshotCommand::Restore(arguments)) => {
             snapshot::restore(&arguments)
         }
+        StoreCommand::Ignite(command) => ignite::run(command),
         StoreCommand::Import(arguments) => lifecycle::block_on(import::run(&arguments)),
     }
 }

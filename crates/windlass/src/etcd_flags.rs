@@ -4,7 +4,7 @@
 
 mod table;
 
-pub(crate) use table::SECTIONS;
+pub(crate) use table::{ONE_MEMBER, SECTIONS};
 
 /// One flag, known under the same name on the command line and in the configuration file, and as
 /// `ETCD_…` in the environment.
@@ -44,6 +44,9 @@ pub(crate) enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Honoured,
+    /// Honoured with a journal that several members share; without effect, and with a warning, with
+    /// any other.
+    Shared,
     /// Accepted with a warning: it speaks of something that does not exist here.
     None,
     /// Accepted at etcd's default. Another value asks for a protection or a cluster that would

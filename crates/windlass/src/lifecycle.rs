@@ -1,142 +1,44 @@
 //! Runs what a command starts, from opening the data folder to the last word after a signal. The
 //! only place that listens for signals.
 
+mod error;
 mod kube_services;
+pub(crate) mod shared_journal;
 mod task_node;
 
-use std::{
-    future::Future,
-    io,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    pin::pin,
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{future::Future, io, net::SocketAddr, path::Path, pin::pin, sync::Arc, time::SystemTime};
 
 use journal::{EmbeddedJournal, embedded};
-use store::{LoadError, MetaError, Service, StartError, StopError};
+use store::{Address, Service};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::report::{Exit, Failure, Outcome};
+use crate::{
+    config::journal::Journal,
+    page::{self, StatusPage},
+    report::Outcome,
+};
 
+pub(crate) use error::Error;
 pub(crate) use kube_services::{Autoscaler, Labels, Sharder};
 pub(crate) use task_node::{Started as StartedNode, TaskNode};
 
 /// The folder in which etcd itself keeps its data.
 const ETCD_MEMBER: &str = "member";
 
-const DAMAGED: &str = "`windlass store inspect <folder>` shows what is damaged";
-const LIMITS: &str = "check the limits of this user (`ulimit -a`)";
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    #[error("{} holds the data of an etcd", path.display())]
-    EtcdData { path: PathBuf },
-    #[error("the data folder cannot be opened")]
-    Journal {
-        #[source]
-        source: journal::Error,
-    },
-    #[error("the store did not start")]
-    Start {
-        #[source]
-        source: Box<StartError>,
-    },
-    #[error("the store stopped")]
-    Stop {
-        #[source]
-        source: Box<StopError>,
-    },
-    #[error("the labels service did not start")]
-    StartLabels {
-        #[source]
-        source: Box<labels::service::StartError>,
-    },
-    #[error("the labels service stopped")]
-    StopLabels {
-        #[source]
-        source: Box<labels::lifecycle::StopError>,
-    },
-    #[error("the sharder did not start")]
-    StartSharder {
-        #[source]
-        source: Box<sharding::sharder::StartError>,
-    },
-    #[error("the sharder stopped")]
-    StopSharder {
-        #[source]
-        source: Box<sharding::sharder::lifecycle::StopError>,
-    },
-    #[error("the autoscaler did not start")]
-    StartAutoscaler {
-        #[source]
-        source: Box<autoscaler::StartError>,
-    },
-    #[error("the autoscaler stopped")]
-    StopAutoscaler {
-        #[source]
-        source: Box<autoscaler::lifecycle::StopError>,
-    },
-    #[error("the folder {} for a socket cannot be made", path.display())]
-    SocketFolder {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the socket {} cannot be kept from others", path.display())]
-    ProtectSocket {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("{} is no path", path.display())]
-    Path {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the API of tasks is not served")]
-    Api {
-        #[source]
-        source: Box<tasks::service::edge::Error>,
-    },
-    #[error("the task node did not start")]
-    StartNode {
-        #[source]
-        source: Box<tasks::node::StartError>,
-    },
-    #[error("the task node stopped")]
-    StopNode {
-        #[source]
-        source: Box<tasks::node::StopError>,
-    },
-    #[error("the threads of the process could not be set up")]
-    Runtime {
-        #[source]
-        source: io::Error,
-    },
-    #[error("signals cannot be listened for")]
-    Signals {
-        #[source]
-        source: io::Error,
-    },
-    #[error("stopped by a second signal, before all connections had ended")]
-    Impatient,
-}
-
 /// What one process is to serve.
 #[derive(Default)]
 pub(crate) struct Parts {
-    /// Its folder and its options.
-    pub(crate) store: Option<(PathBuf, store::Options)>,
+    /// Where its data is, and its options.
+    pub(crate) store: Option<(Journal, store::Options)>,
     pub(crate) labels: Option<Labels>,
     pub(crate) sharder: Option<Sharder>,
     /// Only looks.
     pub(crate) autoscaler: Option<Autoscaler>,
     /// Uses the store of this process if it is told of no other.
     pub(crate) node: Option<TaskNode>,
+    /// Whether the store's port shows people how all of them are.
+    pub(crate) has_page: bool,
 }
 
 /// What one process serves, ready to run.
@@ -146,6 +48,7 @@ pub(crate) struct Ready {
     sharder: Option<sharding::sharder::Service>,
     autoscaler: Option<kube_services::Observer>,
     node: Option<StartedNode>,
+    page: Option<StatusPage>,
 }
 
 /// The signals that ask a process to stop.
@@ -230,7 +133,7 @@ impl Parts {
     /// The store comes first: the node asks it for everything.
     async fn start(self) -> Result<Ready, Error> {
         let store = match self.store {
-            Some((data_dir, options)) => Some(start_store(&data_dir, options).await?),
+            Some((journal, options)) => Some(start_store(journal, options).await?),
             None => None,
         };
         let labels = match self.labels {
@@ -249,13 +152,21 @@ impl Parts {
             Some(node) => Some(node.asking(store.as_ref())?.start().await?),
             None => None,
         };
-        Ok(Ready { store, labels, sharder, autoscaler, node })
+        let ready = Ready { store, labels, sharder, autoscaler, node, page: None };
+        Ok(if self.has_page { ready.with_page() } else { ready })
     }
 }
 
-async fn start_store(data_dir: &Path, options: store::Options) -> Result<Service, Error> {
-    let journal = open_journal(data_dir)?;
-    let started = Service::start(options, Arc::new(journal), wall_clock).await;
+async fn start_store(journal: Journal, mut options: store::Options) -> Result<Service, Error> {
+    let journal: Arc<dyn journal::Journal> = match journal {
+        Journal::Folder(data_dir) => Arc::new(open_journal(&data_dir)?),
+        Journal::Shared { url, is_unsafe_allowed } => {
+            let journal = shared_journal::open(&url, is_unsafe_allowed)?;
+            options.notices.extend(journal.allowed().iter().cloned());
+            Arc::new(journal)
+        }
+    };
+    let started = Service::start(options, journal, wall_clock).await;
     started.map_err(|source| Error::Start { source: source.into() })
 }
 
@@ -264,6 +175,22 @@ async fn start_store(data_dir: &Path, options: store::Options) -> Result<Service
 impl Ready {
     pub(crate) fn store(&self) -> Option<&Service> {
         self.store.as_ref()
+    }
+
+    /// Where clients and browsers reach the store.
+    pub(crate) fn endpoint(&self) -> Option<String> {
+        self.store()?.addresses().find_map(|(_, address)| match address {
+            Address::Tcp(address) => Some(format!("http://{address}")),
+            Address::Unix(_) => None,
+        })
+    }
+
+    /// The socket of the task node.
+    pub(crate) fn socket(&self) -> Option<&Path> {
+        self.node.iter().flat_map(StartedNode::addresses).find_map(|address| match address {
+            Address::Unix(path) => Some(path.as_path()),
+            Address::Tcp(_) => None,
+        })
     }
 
     /// Where the labels service answers probes.
@@ -285,16 +212,37 @@ impl Ready {
         self.node.as_ref()
     }
 
+    /// A page has a place on the store's port alone.
+    fn with_page(self) -> Self {
+        let (Some(store), Some(node)) = (self.endpoint(), self.socket()) else { return self };
+        let services = [
+            ("labels", self.labels()),
+            ("sharder", self.sharder()),
+            ("autoscaler", self.autoscaler()),
+        ];
+        let health =
+            |(name, address): (_, Option<_>)| Some(page::Health { name, address: address? });
+        let parts = page::Parts {
+            store,
+            node: format!("unix://{}", node.display()),
+            services: services.into_iter().filter_map(health).collect(),
+        };
+        let page = StatusPage::new(parts, timestamp);
+        let store = self.store.map(|store| store.showing(page.pages()));
+        Self { store, page: Some(page), ..self }
+    }
+
     /// The end of one is the end of all. The store ends last: what the others have to say on their
     /// way out is kept.
     async fn run(self, shutdown: &CancellationToken) -> Result<(), Error> {
         let store_until = CancellationToken::new();
         let others = async {
-            let (labels, sharder, autoscaler, node) = tokio::join!(
+            let (labels, sharder, autoscaler, node, ()) = tokio::join!(
                 kube_services::run_labels(self.labels, shutdown),
                 kube_services::run_sharder(self.sharder, shutdown),
                 kube_services::run_autoscaler(self.autoscaler, shutdown),
-                run_node(self.node, shutdown)
+                run_node(self.node, shutdown),
+                run_page(self.page, shutdown)
             );
             store_until.cancel();
             labels.and(sharder).and(autoscaler).and(node)
@@ -319,6 +267,12 @@ async fn run_node(node: Option<StartedNode>, shutdown: &CancellationToken) -> Re
     let ended = node.run(shutdown).await;
     shutdown.cancel();
     ended
+}
+
+async fn run_page(page: Option<StatusPage>, shutdown: &CancellationToken) {
+    if let Some(page) = page {
+        page.run(shutdown.clone()).await;
+    }
 }
 
 /// The same clock, as Kubernetes' times are told.
@@ -348,74 +302,5 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
-    }
-}
-
-// === impl Error ===
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let (exit, hint) = (exit(&error), hint(&error));
-        Self::new(exit, error).with_hint(hint)
-    }
-}
-
-fn exit(error: &Error) -> Exit {
-    let is_usage = match error {
-        Error::StartLabels { source } => kube_services::is_labels_usage(source),
-        Error::StartSharder { source } => kube_services::is_sharder_usage(source),
-        Error::StartAutoscaler { source } => kube_services::is_autoscaler_usage(source),
-        _ => false,
-    };
-    if is_usage { Exit::Usage } else { Exit::No }
-}
-
-fn hint(error: &Error) -> &'static str {
-    match error {
-        Error::EtcdData { .. } => "choose another --data-dir; this one is left as it is",
-        Error::Journal { source } => journal_hint(source),
-        Error::Start { source } => start_hint(source),
-        Error::StartLabels { source } => kube_services::labels_hint(source),
-        Error::StartSharder { source } => kube_services::sharder_hint(source),
-        Error::StartAutoscaler { source } => kube_services::autoscaler_hint(source),
-        Error::SocketFolder { .. } => "choose another socket with --socket",
-        Error::ProtectSocket { .. } => "choose a folder of your own with --data-dir",
-        Error::Path { .. } => "name a path that exists",
-        Error::Api { source } => task_node::api_hint(source),
-        Error::StartNode { source } => task_node::node_hint(source),
-        Error::StopNode { .. } => "nothing is lost: everything is in the store; start again",
-        Error::StopLabels { .. } | Error::StopSharder { .. } | Error::StopAutoscaler { .. } => {
-            "nothing is lost: everything is in Kubernetes; start again"
-        }
-        Error::Stop { .. } => "what was answered is kept; mend the cause and start again",
-        Error::Runtime { .. } | Error::Signals { .. } => LIMITS,
-        Error::Impatient => "what was answered is kept",
-    }
-}
-
-fn journal_hint(error: &journal::Error) -> &'static str {
-    match error {
-        journal::Error::Locked { .. } => {
-            "stop the process that uses the folder, or choose another with --data-dir"
-        }
-        journal::Error::NewerFormat { .. } => "start the windlass that wrote it, or a newer one",
-        journal::Error::Io { .. } => {
-            "check that this user may write the folder, or choose another with --data-dir"
-        }
-        _ => DAMAGED,
-    }
-}
-
-fn start_hint(error: &StartError) -> &'static str {
-    match error {
-        StartError::Bind { .. } => {
-            "`ss -ltnp` shows who listens; with `up`, choose another address with --listen"
-        }
-        StartError::Load { source: LoadError::Meta { source: MetaError::Importing } } => {
-            "remove the folder and import again"
-        }
-        StartError::Load { .. } => DAMAGED,
-        StartError::Tokens { .. } => "check the key files in --auth-token",
-        StartError::Threads { .. } => LIMITS,
     }
 }

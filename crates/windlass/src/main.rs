@@ -10,6 +10,7 @@ mod etcd_flags;
 mod lifecycle;
 mod logging;
 mod notify;
+mod page;
 mod report;
 
 use std::process::ExitCode;
@@ -19,10 +20,18 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Services that keep little in memory, for long, and start no programs. Huge pages would triple it.
+const FRUGAL: [&str; 3] = ["autoscaler", "labels", "sharder"];
+
 fn main() -> ExitCode {
+    let command = std::env::args_os().nth(1).unwrap_or_default();
     // Before everything else: a shim is one of thousands, has a single thread, and needs none of it.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == sandbox::shim::ARGUMENT) {
+    if command == sandbox::shim::ARGUMENT {
         return sandbox::shim::main();
+    }
+    if FRUGAL.iter().any(|frugal| command == *frugal) {
+        // Where the kernel knows no such switch, it has no huge pages to spare us either.
+        rustix::thread::disable_transparent_huge_pages(true).unwrap_or_default();
     }
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()

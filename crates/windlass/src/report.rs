@@ -65,7 +65,7 @@ impl Failure {
     /// Prints the failure; the process ends with the code.
     pub(crate) fn report(&self) -> ExitCode {
         if let Some(error) = &self.error {
-            words(&format!("error: {error:#}"));
+            words(&format!("error: {}", in_one_line(error)));
         }
         if let Some(hint) = &self.hint {
             words(&format!("hint: {hint}"));
@@ -92,6 +92,23 @@ impl From<config::Error> for Failure {
         let hint = error.hint();
         Self::new(Exit::Usage, error).with_hint(hint)
     }
+}
+
+/// An error and its causes. Errors of other crates often say their cause themselves, or pass one on
+/// in the same words: what was said is not said again.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let words = cause.to_string();
+        if line.ends_with(&words) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(&words);
+    }
+    line
 }
 
 /// Prints data. A reader that went away (`| head`) is no failure of ours.
@@ -149,4 +166,23 @@ pub(crate) fn unprintable(error: impl Into<anyhow::Error>, format: &str) -> Fail
 #[expect(clippy::print_stderr, reason = "the one place that speaks to a person")]
 pub(crate) fn words(text: &str) {
     eprintln!("{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cause_repeats_is_said_once() {
+        let check = |error: anyhow::Error, expected: &str| {
+            assert_eq!(in_one_line(&error), expected);
+        };
+        let refused = || anyhow::anyhow!("connection refused").context("tcp connect error");
+        check(refused(), "tcp connect error: connection refused");
+        check(refused().context("tcp connect error"), "tcp connect error: connection refused");
+        check(
+            anyhow::anyhow!("not found").context("cannot read `f`: not found"),
+            "cannot read `f`: not found",
+        );
+    }
 }

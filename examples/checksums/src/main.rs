@@ -10,13 +10,13 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Parser;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::{Api, Client};
-use sharding::instance::{Shard, lease_client, outcomes};
+use sharding::instance::{Shard, lease_client};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Args;
@@ -49,9 +49,12 @@ async fn main() -> Result<()> {
     tokio::select! {
         () = &mut work => {}
         _ = terminated.recv() => {
-            // What runs goes on while the place is given back.
-            let (stopped, ()) = tokio::join!(shard.stop(args.stop()), work);
-            stopped.context("cannot leave the ring in order")?;
+            // What runs goes on while the place is given back, unless whoever asked has lost patience.
+            let leaving = async { tokio::join!(shard.stop(args.stop()), work).0 };
+            tokio::select! {
+                stopped = leaving => stopped.context("cannot leave the ring in order")?,
+                _ = terminated.recv() => bail!("asked to stop twice: the Lease is left to expire"),
+            }
         }
     }
     shard.loss().map_or(Ok(()), |loss| Err(loss.clone()).context("the place in the ring is lost"))
@@ -67,9 +70,8 @@ fn work(args: &Args, client: Client, shard: Shard) -> Result<impl Future<Output 
     let worked = Controller::new(secrets, shard.config())
         .owns(config_maps, shard.config())
         .with_config(controller::Config::default().concurrency(args.workers))
-        .graceful_shutdown_on(shard.lost())
         .run(shard.wrap(reconcile), on_error, Arc::new(context));
-    Ok(outcomes(worked).for_each(|outcome| async move {
+    Ok(shard.outcomes(worked).for_each(|outcome| async move {
         if let Err(error) = outcome {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, "a Secret was not worked on");

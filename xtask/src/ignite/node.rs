@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
@@ -55,7 +55,7 @@ impl Node {
     }
 
     /// Starts the node apart from this process, so that it outlives it.
-    pub(super) fn start(&self, library: &Path, count: u16) -> Result<()> {
+    pub(super) fn start(&self, library: &Path, count: u16) -> Result<Child> {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot create {}", self.folder.display()))?;
         fs::write(self.settings_file(), settings(self, count)).context("write the settings")?;
@@ -68,7 +68,8 @@ impl Node {
         java.arg("--node-name").arg(self.name());
         java.stdin(Stdio::null()).stdout(log.try_clone().context("share the log")?).stderr(log);
         let child = java.process_group(0).spawn().context("start java")?;
-        fs::write(self.process_file(), child.id().to_string()).context("write the process id")
+        fs::write(self.process_file(), child.id().to_string()).context("write the process id")?;
+        Ok(child)
     }
 
     /// The number of the node's process, if it runs. A number that the system gave to somebody else

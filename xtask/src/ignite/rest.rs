@@ -9,11 +9,25 @@ use anyhow::{Context, Result, ensure};
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// What the node says of itself; nothing while it does not listen yet.
+/// Nodes refuse every question with it while they become a cluster.
+const CONFLICT: &str = "409";
+
+struct Answer {
+    status: String,
+    body: String,
+}
+
+/// What the node says of itself; nothing while it does not listen yet, or becomes part of a cluster.
 pub(super) fn state(port: u16) -> Result<Option<String>> {
-    let Some(body) = ask(port, "GET", "/management/v1/node/state", "")? else { return Ok(None) };
-    let answer: serde_json::Value = serde_json::from_str(&body).context("read the state")?;
-    Ok(answer["state"].as_str().map(ToOwned::to_owned))
+    match ask(port, "GET", "/management/v1/node/state", "")? {
+        Some(answer) if answer.status != CONFLICT => {
+            let body = answer.good()?;
+            let answer: serde_json::Value =
+                serde_json::from_str(&body).context("read the state")?;
+            Ok(answer["state"].as_str().map(ToOwned::to_owned))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Makes the nodes a cluster, all of them with a vote.
@@ -22,12 +36,27 @@ pub(super) fn initialize(port: u16, names: impl Iterator<Item = String>) -> Resu
     let request = serde_json::json!({
         "metaStorageNodes": names, "cmgNodes": names, "clusterName": "windlass",
     });
-    let body = ask(port, "POST", "/management/v1/cluster/init", &request.to_string())?;
-    body.map(drop).context("the node stopped listening")
+    let answer = ask(port, "POST", "/management/v1/cluster/init", &request.to_string())?;
+    answer.context("the node stopped listening")?.good().map(drop)
 }
 
-/// The body of a good answer; nothing if nobody listens.
-fn ask(port: u16, method: &str, path: &str, body: &str) -> Result<Option<String>> {
+// === impl Answer ===
+
+impl Answer {
+    fn parse(text: &str) -> Result<Self> {
+        let (head, body) = text.split_once("\r\n\r\n").context("an answer has a head")?;
+        let status = head.split(' ').nth(1).context("an answer has a status")?;
+        Ok(Self { status: status.to_owned(), body: body.to_owned() })
+    }
+
+    fn good(self) -> Result<String> {
+        ensure!(self.status == "200", "the node answers {}: {}", self.status, self.body);
+        Ok(self.body)
+    }
+}
+
+/// What a node answers; nothing if nobody listens.
+fn ask(port: u16, method: &str, path: &str, body: &str) -> Result<Option<Answer>> {
     let mut stream = match TcpStream::connect(("127.0.0.1", port)) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(None),
         stream => stream.with_context(|| format!("connect to port {port}"))?,
@@ -42,8 +71,19 @@ fn ask(port: u16, method: &str, path: &str, body: &str) -> Result<Option<String>
     stream.write_all(request.as_bytes()).context("send a request")?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).context("read an answer")?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("an answer has a head")?;
-    let is_good = head.lines().next().is_some_and(|line| line.contains(" 200 "));
-    ensure!(is_good, "{method} {path}: {answer}");
-    Ok(Some(body.to_owned()))
+    Answer::parse(&answer).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_good_answer_has_a_body() {
+        let check = |text: &str| Answer::parse(text).and_then(Answer::good);
+        assert_eq!(check("HTTP/1.1 200 OK\r\na: b\r\n\r\n{}").unwrap(), "{}");
+        let refused = check("HTTP/1.1 409 Conflict\r\n\r\nnot now").unwrap_err().to_string();
+        assert_eq!(refused, "the node answers 409: not now");
+        assert!(check("nothing").is_err());
+    }
 }

@@ -19,8 +19,9 @@ pub(super) enum Action {
 
 /// Every failure is told, not only those of the first crate that has one.
 const WORKSPACE: &[&str] = &["test", "--workspace", "--locked", "--no-fail-fast"];
-/// The tests would build it themselves; built before, none waits for the compiler.
-const PROGRAM: &[&str] = &["build", "--release", "--locked", "--package", "windlass"];
+/// The tests would build them themselves; built before, none waits for the compiler.
+const PROGRAMS: &[&str] =
+    &["build", "--release", "--locked", "--package", "windlass", "--package", "checksums"];
 /// Of the whole workspace and not optimised as the program is, so that all but the target itself was
 /// built for [`WORKSPACE`].
 const END_TO_END: &[&str] =
@@ -65,11 +66,35 @@ pub(super) const SUITES: &[Suite] = &[
         action: Action::EndToEnd("labels"),
     },
     Suite {
+        name: "sharding",
+        claim: "sharders and instances on a real API server, and a judge of all that happened",
+        needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
+        action: Action::EndToEnd("sharding"),
+    },
+    Suite {
+        name: "fit",
+        claim: "the autoscaler's rules of scheduling agree with a real scheduler, in random worlds",
+        needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kube-control-plane-1.36.4"],
+        action: Action::EndToEnd("fit"),
+    },
+    Suite {
+        name: "autoscaler",
+        claim: "the autoscaler and a simulated cloud on a real API server, scheduler and controllers",
+        needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kube-control-plane-1.36.4"],
+        action: Action::EndToEnd("autoscaler"),
+    },
+    Suite {
         // Each of its cases says that it needs root; under continuous integration that is a failure.
         name: "tasks",
         claim: "real containers, and nodes in networks of their own that die, stall and part",
         needs: &["etcd-3.7.1"],
         action: Action::EndToEnd("tasks"),
+    },
+    Suite {
+        name: "ignite",
+        claim: "stores over real Ignite nodes, any of which may die",
+        needs: &["ignite-3.1.0", "etcd-3.7.1", "kubernetes-1.36.4"],
+        action: Action::EndToEnd("ignite"),
     },
 ];
 
@@ -81,7 +106,7 @@ impl Action {
         match self {
             Self::Verify | Self::Fuzz => Vec::new(),
             Self::Cargo(arguments) => vec![arguments.to_vec()],
-            Self::EndToEnd(target) => vec![PROGRAM.to_vec(), [END_TO_END, &[target]].concat()],
+            Self::EndToEnd(target) => vec![PROGRAMS.to_vec(), [END_TO_END, &[target]].concat()],
         }
     }
 }

@@ -4,9 +4,10 @@
 //! whether the call is still right on it, and what is to be recorded and saved before it is made.
 
 use registry::{GroupId, InstanceId, NodeName, Outcome, RemovalReason, Step};
+use serde::{Deserialize, Serialize};
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Action {
     /// Ask the provider.
     Call(Call),
@@ -19,7 +20,7 @@ pub enum Action {
 }
 
 /// What changes a group, planned on what the iteration read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Call {
     /// Planned for a target of `target`; another one means that somebody else was here.
     Increase { group: GroupId, delta: u32, target: u32 },
@@ -30,7 +31,7 @@ pub enum Call {
 }
 
 /// What is deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     pub instance: InstanceId,
     /// `None`: it never had one.
@@ -38,7 +39,7 @@ pub struct Machine {
     pub reason: RemovalReason,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lift {
     pub node: NodeName,
     /// Whether we cordoned it.
@@ -47,7 +48,7 @@ pub struct Lift {
 }
 
 /// What came of an action.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     Done,
     /// Answered with a refusal, or not saved and so not tried.

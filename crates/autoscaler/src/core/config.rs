@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use fit::drain;
 use fit::expand::Expander;
+use serde::{Deserialize, Serialize};
 
 /// What a drain takes beyond its evictions and the grace of its pods: the delay after the taint, and
 /// one scan more.
 const DRAIN_MARGIN: Duration = Duration::from_secs(30);
 
 /// See the module; named after upstream's flags.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Config {
     pub scale_up: ScaleUpConfig,
     pub scale_down: ScaleDownConfig,
@@ -27,9 +28,10 @@ pub struct Config {
     pub status_taints: BTreeSet<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ScaleUpConfig {
-    /// How one of several groups is chosen.
+    /// How one of several groups is chosen. Not written down: they follow from names and priorities.
+    #[serde(skip)]
     pub expanders: Vec<Expander>,
     pub balances_similar_groups: bool,
     /// Labels in which similar groups may differ, beside those of zone and host.
@@ -42,7 +44,7 @@ pub struct ScaleUpConfig {
 }
 
 /// What the whole cluster may have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Limits {
     /// `None`: any number.
     pub nodes_max: Option<u32>,
@@ -50,7 +52,7 @@ pub struct Limits {
     pub resources: BTreeMap<String, RangeInclusive<i64>>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ScaleDownConfig {
     pub is_enabled: bool,
     /// For groups that say nothing else.
@@ -68,11 +70,22 @@ pub struct ScaleDownConfig {
     /// … of which so many have pods.
     pub drain_parallelism_max: usize,
     pub soft_taints_max: usize,
+    #[serde(with = "DrainRules")]
     pub drain_rules: drain::Options,
 }
 
+/// How [`drain::Options`] are written down.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "drain::Options")]
+struct DrainRules {
+    skips_system_pods: bool,
+    skips_local_storage: bool,
+    skips_custom_controllers: bool,
+    replicas_min: i32,
+}
+
 /// How one node is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainConfig {
     pub cordons: bool,
     /// Pods that the scheduler was about to place may arrive in this time.

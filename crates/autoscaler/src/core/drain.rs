@@ -9,6 +9,7 @@ mod evict;
 mod leftovers;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use fit::drain::Surroundings;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use registry::{GroupId, NodeName, Registry};
+use serde::{Deserialize, Serialize};
 
 use super::action::{Call, Effect, Lift, Machine};
 use super::config::Config;
@@ -32,11 +34,11 @@ use evict::Eviction;
 pub const GRACE_ALLOWANCE: Duration = Duration::from_secs(30);
 
 /// All removals under way.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drains(BTreeMap<NodeName, Drain>);
 
 /// The removal of one node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drain {
     pub order: Order,
     pub began: Timestamp,
@@ -46,7 +48,7 @@ pub struct Drain {
 }
 
 /// How far a removal is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Waits for the taint to be written.
     Tainting,
@@ -61,7 +63,7 @@ pub enum Phase {
 }
 
 /// What is to be done for a removal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// `ToBeDeleted…=<value>:NoSchedule`; a cordoned node also gets the annotation that we did it.
     Taint {
@@ -83,7 +85,7 @@ pub enum Command {
 }
 
 /// What came of a command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     Tainted(Effect),
     Evicted { pod: PodKey, outcome: Evicted },
@@ -91,7 +93,7 @@ pub enum Reply {
     Lifted(Effect),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Evicted {
     Accepted,
     /// For want of budget, or by an error: asked again.
@@ -101,7 +103,7 @@ pub enum Evicted {
 }
 
 /// How a removal ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// The provider has it; the registry waits for it.
     HandedOver(Order),
@@ -121,6 +123,20 @@ pub(super) struct Sight<'a> {
     /// Those on the node.
     pub(super) pods: &'a [&'a Arc<Pod>],
     pub(super) surroundings: Surroundings<'a>,
+}
+
+// === impl Phase ===
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tainting => f.write_str("its taint is being written"),
+            Self::Settling { .. } => f.write_str("waits for pods that were about to come"),
+            Self::Evicting(eviction) => write!(f, "waits for pods to go: {eviction}"),
+            Self::HandingOver => f.write_str("its machine is being handed to the provider"),
+            Self::RollingBack { why } => write!(f, "it is to stay: {why}"),
+        }
+    }
 }
 
 // === impl Drains ===

@@ -29,8 +29,6 @@ pub enum EventReason {
     MaxNodesTotalReached,
     ScaleDown,
     ScaleDownEmpty,
-    ScaleDownFailed,
-    ClusterAutoscalerCleanup,
 }
 
 // === impl EventReason ===
@@ -38,7 +36,7 @@ pub enum EventReason {
 impl EventReason {
     #[must_use]
     pub fn is_warning(self) -> bool {
-        matches!(self, Self::MaxNodesTotalReached | Self::ScaleDownFailed)
+        matches!(self, Self::MaxNodesTotalReached)
     }
 }
 

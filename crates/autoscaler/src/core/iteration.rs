@@ -118,14 +118,14 @@ impl<'a> Iteration<'a> {
             match decision {
                 Decision::Halt(reason) => halt = Some(reason),
                 Decision::RemoveInstance { group, instance, reason } => {
-                    if memory.retry(&group, inputs.now).is_none() {
+                    if inputs.may_resize(&group, memory) {
                         let machine = Machine { instance, node: None, reason };
                         let floor = inputs.floor(&group, registry);
                         queue.push_back(Action::Call(Call::Delete { group, machine, floor }));
                     }
                 }
                 Decision::ReduceTarget { group, delta } => {
-                    if memory.retry(&group, inputs.now).is_none() {
+                    if inputs.may_resize(&group, memory) {
                         let floor = inputs.listed(&group);
                         let call = Call::Decrease { group, delta, floor };
                         reductions.push_back(Action::Call(call));
@@ -359,6 +359,11 @@ impl<'a> Inputs<'a> {
     ) -> scale_down::Scene<'a, 'b> {
         let Self { now, config, world, .. } = *self;
         scale_down::Scene { now, config, world, registry, memory }
+    }
+
+    /// Whether a group's size is ours to change, and its provider did not refuse a moment ago.
+    fn may_resize(&self, group: &GroupId, memory: &Memory) -> bool {
+        !self.world.is_zero_or_max(group) && memory.retry(group, self.now).is_none()
     }
 
     /// The least target that a deletion may leave.

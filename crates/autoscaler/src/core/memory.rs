@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use registry::{GroupId, NodeName};
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,7 @@ pub(super) struct Retry {
     wait: Duration,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Unremovable {
     pub(super) until: Timestamp,
     pub(super) why: Against,
@@ -59,6 +60,16 @@ pub(super) struct Unremovable {
 struct Saved {
     times: Times,
     retries: BTreeMap<GroupId, Retry>,
+}
+
+/// All of it as it can be written down, for whoever goes on at this very point.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Whole {
+    times: Times,
+    retries: BTreeMap<GroupId, Retry>,
+    unremovable: BTreeMap<NodeName, Unremovable>,
+    samples: BTreeMap<GroupId, (Node, Vec<Pod>)>,
+    drains: Drains,
 }
 
 /// Why saved bytes are not taken. [`Memory::lost`] is what is left.
@@ -99,6 +110,18 @@ impl Memory {
         serde_json::to_vec(&saved).expect("times and names can be written")
     }
 
+    #[must_use]
+    pub fn whole(&self) -> Whole {
+        let samples = self.samples.iter();
+        Whole {
+            times: self.times,
+            retries: self.retries.clone(),
+            unremovable: self.unremovable.clone(),
+            samples: samples.map(|(group, it)| (group.clone(), it.to_objects())).collect(),
+            drains: self.drains.clone(),
+        }
+    }
+
     /// Takes in what came of a command of a removal, and says if the removal is over.
     pub fn on_drain_reply(&mut self, node: &NodeName, reply: Reply, now: Timestamp) -> Option<End> {
         let end = self.drains.on_reply(node, reply, now)?;
@@ -131,6 +154,14 @@ impl Memory {
 
     pub(super) fn on_accepted(&mut self, group: &GroupId) {
         self.retries.remove(group);
+    }
+}
+
+impl From<Whole> for Memory {
+    fn from(whole: Whole) -> Self {
+        let Whole { times, retries, unremovable, samples, drains } = whole;
+        let samples = samples.into_iter().map(|(group, it)| (group, Sample::from_objects(it)));
+        Self { times, retries, unremovable, samples: samples.collect(), drains }
     }
 }
 

@@ -44,6 +44,19 @@ pub(super) struct Templates {
     pub(super) unreadable: BTreeMap<GroupId, String>,
 }
 
+// === impl Sample ===
+
+impl Sample {
+    pub(super) fn to_objects(&self) -> (Node, Vec<Pod>) {
+        (Node::clone(&self.node), self.mirrors.iter().map(|pod| Pod::clone(pod)).collect())
+    }
+
+    pub(super) fn from_objects((node, mirrors): (Node, Vec<Pod>)) -> Self {
+        let mirrors = mirrors.into_iter().map(Arc::new).collect();
+        Self { node: Arc::new(node), mirrors }
+    }
+}
+
 /// Samples of groups that have a node to take one from.
 pub(super) fn samples(
     world: &World,

@@ -46,8 +46,9 @@ pub struct GroupSettings {
     pub is_zero_or_max: bool,
 }
 
-/// A pod's name.
+/// A pod's name; written down as `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
 pub struct PodKey {
     pub namespace: String,
     pub name: String,
@@ -60,6 +61,11 @@ impl World {
     pub(super) fn settings(&self, group: &GroupId) -> GroupSettings {
         self.groups.get(group).cloned().unwrap_or_default()
     }
+
+    /// Whether a group is only ever empty or full, so that its size is nothing we change.
+    pub(super) fn is_zero_or_max(&self, group: &GroupId) -> bool {
+        self.groups.get(group).is_some_and(|settings| settings.is_zero_or_max)
+    }
 }
 
 // === impl PodKey ===
@@ -68,6 +74,19 @@ impl PodKey {
     #[must_use]
     pub fn of(pod: &Pod) -> Self {
         let (namespace, name) = names_of(pod);
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl From<PodKey> for String {
+    fn from(key: PodKey) -> Self {
+        key.to_string()
+    }
+}
+
+impl From<String> for PodKey {
+    fn from(text: String) -> Self {
+        let (namespace, name) = text.split_once('/').unwrap_or(("", &text));
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 }

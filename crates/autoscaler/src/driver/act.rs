@@ -1,10 +1,11 @@
 //! Carrying out one action of an iteration.
 
 use registry::NodeName;
+use tokio::time::Instant;
 
-use super::Driver;
 use super::term::{Term, TermError};
-use crate::cluster::{Cluster, Mark};
+use super::{Driver, tell};
+use crate::cluster::{Cluster, Event, Mark};
 use crate::core::{Action, Effect, Lift, World};
 use crate::options::Mode;
 use crate::provider::Provider;
@@ -20,20 +21,50 @@ impl Term {
     ) -> Result<Effect, TermError> {
         let (node, mark) = match action {
             Action::Call(call) => return self.call(driver, call, world).await,
-            Action::Lift(Lift { node, why, .. }) => {
-                tracing::info!(%node, why, "it stays");
-                (node, Mark::Stays)
-            }
+            Action::Lift(lift) => return self.lift(driver, lift, world).await,
             Action::Mark { node, value } => (node, Mark::Candidate { since: *value }),
             Action::Unmark { node } => (node, Mark::Needed),
         };
         if driver.options.mode != Mode::Act {
             return Ok(Effect::Done);
         }
+        let began = *self.marking_since.get_or_insert_with(Instant::now);
+        if began.elapsed() >= driver.options.soft_taint_duration_max {
+            // The next iteration goes on with it.
+            return Ok(Effect::Stale);
+        }
         if !driver.is_leading() {
             return Err(TermError::Lost);
         }
         Ok(mark_node(driver, node, mark).await)
+    }
+
+    /// Somebody before us was about to remove it.
+    async fn lift<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        lift: &Lift,
+        world: &World,
+    ) -> Result<Effect, TermError> {
+        let Lift { node, why, .. } = lift;
+        if driver.options.mode != Mode::Act {
+            self.foresee(&format!("lift the taint of node {node}: {why}"));
+            return Ok(Effect::Done);
+        }
+        if !driver.is_leading() {
+            return Err(TermError::Lost);
+        }
+        let effect = mark_node(driver, node, Mark::Stays).await;
+        if effect == Effect::Done {
+            tracing::info!(%node, why, "it stays");
+            driver.cluster.tell(Event {
+                about: tell::about_node(node, world),
+                reason: "ClusterAutoscalerCleanup",
+                is_warning: false,
+                note: format!("lifted the taint of a removal: {why}"),
+            });
+        }
+        Ok(effect)
     }
 }
 

@@ -80,7 +80,7 @@ impl Term {
         let now = (driver.clock)();
         match self.registry.record(now, &outcome) {
             Ok(notices) => {
-                self.enter(|| Entry::Recorded { now, outcome });
+                self.log.enter(|| Entry::Recorded { now, outcome });
                 self.tell_notices(driver, notices);
                 Ok(())
             }
@@ -101,7 +101,7 @@ impl Term {
         let target = u32::try_from(target).unwrap_or(0);
         let targets = Targets(BTreeMap::from([(group.clone(), target)]));
         self.registry.refresh_targets(&targets);
-        self.enter(|| Entry::TargetsRead(targets));
+        self.log.enter(|| Entry::TargetsRead(targets));
         Ok(target)
     }
 }

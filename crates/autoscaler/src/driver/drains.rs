@@ -1,16 +1,18 @@
 //! Removals under way: what each needs now is done, all at once but for calls to the provider, which
 //! go one by one.
 
+use std::collections::BTreeMap;
+
 use futures::{StreamExt, stream};
-use jiff::Timestamp;
 use registry::NodeName;
 
-use super::Driver;
 use super::act::mark_node;
 use super::term::{Sight, Term, TermError};
-use crate::cluster::{About, Cluster, Event, Mark};
+use super::{Driver, tell};
+use crate::cluster::{Cluster, Event, Mark};
 use crate::core::{Command, Config, End, Evicted, PodKey, Reply, World};
 use crate::provider::Provider;
+use crate::record::{Change, Entry};
 use crate::world;
 
 /// Writes to the API server under way at once.
@@ -25,8 +27,9 @@ impl Term {
         driver: &Driver<P, C>,
     ) -> Result<(), TermError> {
         let Ok(snapshot) = driver.cluster.snapshot() else { return Ok(()) };
-        let world = world::world(&snapshot, std::collections::BTreeMap::new());
-        self.step((driver.clock)(), driver, &world, &driver.options.plans).await?;
+        let world = world::world(&snapshot, BTreeMap::new());
+        let change = self.log.is_wanted().then(|| self.log.change_in(snapshot));
+        self.step(change, driver, &world, &driver.options.plans).await?;
         self.keep(driver).await
     }
 
@@ -36,12 +39,12 @@ impl Term {
         driver: &Driver<P, C>,
         sight: &Sight,
     ) -> Result<(), TermError> {
-        self.step((driver.clock)(), driver, &sight.world, &sight.config).await
+        self.step(None, driver, &sight.world, &sight.config).await
     }
 
     async fn step<P: Provider, C: Cluster>(
         &mut self,
-        now: Timestamp,
+        change: Option<Change>,
         driver: &Driver<P, C>,
         world: &World,
         config: &Config,
@@ -49,22 +52,29 @@ impl Term {
         if !driver.is_leading() {
             return Err(TermError::Lost);
         }
+        let now = (driver.clock)();
         let (commands, ends) = self.memory.drains.step(now, (world, &self.registry), config);
+        let both = (&commands, &ends);
+        self.log.enter(|| {
+            let (commands, ends) = (both.0.clone(), both.1.clone());
+            Entry::Stepped { now, change, commands, ends }
+        });
         for end in ends {
             self.memory.on_drain_end(&end, now);
-            tell_end(driver, &end);
+            tell_end(driver, &end, world);
         }
         let (calls, writes): (Vec<_>, Vec<_>) =
             commands.into_iter().partition(|command| matches!(command, Command::Delete { .. }));
-        let writes: Vec<_> = writes.into_iter().map(|command| write(driver, command)).collect();
+        let writes: Vec<_> =
+            writes.into_iter().map(|command| write(driver, command, world)).collect();
         let replies: Vec<_> = stream::iter(writes).buffer_unordered(WRITES_MAX).collect().await;
         for (node, reply) in replies.into_iter().flatten() {
-            self.on_reply(driver, &node, reply);
+            self.on_reply(driver, (&node, reply), world);
         }
         for command in calls {
             let Command::Delete { node, call } = command else { continue };
             let effect = self.call(driver, &call, world).await?;
-            self.on_reply(driver, &node, Reply::Deleted(effect));
+            self.on_reply(driver, (&node, Reply::Deleted(effect)), world);
         }
         Ok(())
     }
@@ -72,12 +82,14 @@ impl Term {
     fn on_reply<P: Provider, C: Cluster>(
         &mut self,
         driver: &Driver<P, C>,
-        node: &NodeName,
-        reply: Reply,
+        (node, reply): (&NodeName, Reply),
+        world: &World,
     ) {
         let now = (driver.clock)();
+        let copy = (node, &reply);
+        self.log.enter(|| Entry::Replied { now, node: copy.0.clone(), reply: copy.1.clone() });
         if let Some(end) = self.memory.on_drain_reply(node, reply, now) {
-            tell_end(driver, &end);
+            tell_end(driver, &end, world);
         }
     }
 }
@@ -86,6 +98,7 @@ impl Term {
 async fn write<P: Provider, C: Cluster>(
     driver: &Driver<P, C>,
     command: Command,
+    world: &World,
 ) -> Option<(NodeName, Reply)> {
     match command {
         Command::Taint { node, value, cordons } => {
@@ -98,7 +111,7 @@ async fn write<P: Provider, C: Cluster>(
             Some((lift.node, Reply::Lifted(effect)))
         }
         Command::Evict { node, pod, grace_secs } => {
-            let outcome = evict(driver, &node, &pod, grace_secs).await;
+            let outcome = evict(driver, (&node, &pod), grace_secs, world).await;
             Some((node, Reply::Evicted { pod, outcome }))
         }
         Command::Delete { .. } => None,
@@ -107,15 +120,15 @@ async fn write<P: Provider, C: Cluster>(
 
 async fn evict<P: Provider, C: Cluster>(
     driver: &Driver<P, C>,
-    node: &NodeName,
-    pod: &PodKey,
+    (node, pod): (&NodeName, &PodKey),
     grace_secs: i64,
+    world: &World,
 ) -> Evicted {
     match driver.cluster.evict(pod, grace_secs).await {
         Ok(Evicted::Accepted) => {
             driver.metrics.on_evicted();
             driver.cluster.tell(Event {
-                about: About::Pod { key: pod.clone(), uid: None },
+                about: tell::about_pod(pod, world),
                 reason: "ScaleDown",
                 is_warning: false,
                 note: format!("deleting pod for node scale down of {node}"),
@@ -131,7 +144,7 @@ async fn evict<P: Provider, C: Cluster>(
     }
 }
 
-fn tell_end<P: Provider, C: Cluster>(driver: &Driver<P, C>, end: &End) {
+fn tell_end<P: Provider, C: Cluster>(driver: &Driver<P, C>, end: &End, world: &World) {
     match end {
         End::HandedOver(order) => {
             tracing::info!(node = %order.node, "handed to the provider");
@@ -141,7 +154,7 @@ fn tell_end<P: Provider, C: Cluster>(driver: &Driver<P, C>, end: &End) {
         End::RolledBack { order, why } => {
             tracing::warn!(node = %order.node, why, "its removal did not work out: it stays");
             driver.cluster.tell(Event {
-                about: About::Node { name: order.node.clone(), uid: None },
+                about: tell::about_node(&order.node, world),
                 reason: "ScaleDownFailed",
                 is_warning: true,
                 note: format!("failed to remove the node: {why}"),

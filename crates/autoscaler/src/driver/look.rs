@@ -11,7 +11,9 @@ use super::term::Sight;
 use crate::cluster::{self, About, Cluster, Event, Snapshot};
 use crate::core::template::node_of;
 use crate::core::{Config, GroupSettings};
+use crate::options::Mode;
 use crate::provider::{Error, GroupOptions, Provider};
+use crate::record::Seen;
 use crate::{facts, pending, world};
 
 // === impl Driver ===
@@ -40,7 +42,9 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
         });
         let facts = Facts { nodes: nodes.collect(), groups };
         let config = self.config(&snapshot);
-        Ok(Sight { now, facts, world: world::world(&snapshot, settings), config })
+        let world = world::world(&snapshot, settings.clone());
+        let seen = self.recorder.as_ref().map(|_| Seen { snapshot, groups: settings });
+        Ok(Sight { now, facts, world, config, seen })
     }
 
     /// What the provider says of its groups beside their sizes. Templates are asked for only if pods
@@ -70,16 +74,11 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
 
     /// With the expanders as the priorities have them now.
     fn config(&mut self, snapshot: &Snapshot) -> Config {
-        let text = snapshot.priorities.clone();
-        if text != self.priorities.1 {
-            match text.as_deref().map(world::priorities).transpose() {
-                Ok(priorities) => self.priorities.0 = priorities,
-                Err(error) => self.on_bad_priorities(&error),
-            }
-            self.priorities.1 = text;
+        if let Err(error) = self.preferences.follow(snapshot.priorities.as_ref()) {
+            self.on_bad_priorities(&error);
         }
         let mut config = self.options.plans.clone();
-        match world::expanders(&self.options.expander, self.priorities.0.as_ref()) {
+        match self.preferences.expanders() {
             Ok(expanders) => config.scale_up.expanders = expanders,
             Err(error) => tracing::error!(%error, "the expanders were checked when we started"),
         }
@@ -90,8 +89,10 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
     fn on_bad_priorities(&self, error: &world::PrioritiesError) {
         let note = super::chain(error);
         tracing::warn!(error = note, "the priorities are left as they were");
-        let (about, reason) = (About::Status, "PriorityConfigMapInvalid");
-        self.cluster.tell(Event { about, reason, is_warning: true, note });
+        if self.options.mode == Mode::Act {
+            let (about, reason) = (About::Status, "PriorityConfigMapInvalid");
+            self.cluster.tell(Event { about, reason, is_warning: true, note });
+        }
     }
 
     /// Empty where the provider knows of none.

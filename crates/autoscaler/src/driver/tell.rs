@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Pod;
-use registry::{EventReason, Notices};
+use registry::{EventReason, NodeName, Notices};
 
+use super::Driver;
 use super::term::Term;
-use super::{Driver, Recorder};
 use crate::cluster::{About, Cluster, Event};
 use crate::core::{self, Account, PodKey, Subject, World};
-use crate::metrics::Metrics;
 use crate::options::Mode;
 use crate::provider::Provider;
-use crate::record::{Line, encode};
 
 type Index<'a> = BTreeMap<PodKey, &'a Pod>;
 
@@ -84,14 +82,22 @@ impl Term {
     }
 }
 
+pub(super) fn about_node(name: &NodeName, world: &World) -> About {
+    let uid = world.nodes.get(name).and_then(|node| node.metadata.uid.clone());
+    About::Node { name: name.clone(), uid }
+}
+
+/// Of one pod; several are found by an index.
+pub(super) fn about_pod(key: &PodKey, world: &World) -> About {
+    let pod = world.pods.iter().find(|pod| PodKey::of(pod) == *key);
+    About::Pod { key: key.clone(), uid: pod.and_then(|pod| pod.metadata.uid.clone()) }
+}
+
 /// Pods are found by an index that is made for the first of them.
 fn of_subject<'a>(subject: &Subject, world: &'a World, pods: &mut Option<Index<'a>>) -> About {
     match subject {
         Subject::Cluster => About::Status,
-        Subject::Node(name) => {
-            let uid = world.nodes.get(name).and_then(|node| node.metadata.uid.clone());
-            About::Node { name: name.clone(), uid }
-        }
+        Subject::Node(name) => about_node(name, world),
         Subject::Pod(key) => {
             let index = || world.pods.iter().map(|pod| (PodKey::of(pod), &**pod)).collect();
             let pod = pods.get_or_insert_with(index).get(key);
@@ -123,14 +129,5 @@ fn of_core(reason: core::EventReason) -> &'static str {
         EventReason::MaxNodesTotalReached => "MaxNodesTotalReached",
         EventReason::ScaleDown => "ScaleDown",
         EventReason::ScaleDownEmpty => "ScaleDownEmpty",
-        EventReason::ScaleDownFailed => "ScaleDownFailed",
-        EventReason::ClusterAutoscalerCleanup => "ClusterAutoscalerCleanup",
-    }
-}
-
-/// Hands a line over; too many at once are dropped and counted.
-pub(super) fn record(recorder: &Recorder, line: &Line, metrics: &Metrics) {
-    if recorder.try_send(encode(line)).is_err() {
-        metrics.on_record_dropped();
     }
 }

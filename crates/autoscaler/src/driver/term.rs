@@ -16,19 +16,17 @@ use crate::keeper::{Keeper, Opened, Origin};
 use crate::metrics::Function;
 use crate::options::Mode;
 use crate::provider::{self, Provider};
-use crate::record::{Entry, Line};
+use crate::record::{Decided, Entry, Log, STEPS, Seen};
 use crate::view::Last;
-
-/// Steps of thought between two looks at the clock.
-const STEPS: usize = 1000;
 
 pub(super) struct Term {
     pub(super) registry: Registry,
     pub(super) memory: Memory,
     pub(super) keeper: Keeper,
-    /// What was put into the registry in this iteration; `None` if nobody wants to know.
-    pub(super) entries: Option<Vec<Entry>>,
+    pub(super) log: Log,
     pub(super) stop: CancellationToken,
+    /// Since when candidates are being marked in the iteration at hand.
+    pub(super) marking_since: Option<Instant>,
     /// What facts were found strange, so that each is told once while it lasts.
     pub(super) reported: BTreeSet<String>,
     /// What pods, nodes and the cluster were told, likewise.
@@ -43,11 +41,13 @@ pub(super) struct Sight {
     pub(super) facts: Facts,
     pub(super) world: World,
     pub(super) config: Config,
+    /// The same as it is recorded, if it is.
+    pub(super) seen: Option<Seen>,
 }
 
 /// Why an iteration failed as a whole.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TermError {
+pub enum TermError {
     #[error("the saved state cannot be read")]
     Read(#[source] cluster::Error),
     #[error("the state cannot be saved, so nothing may be done")]
@@ -94,19 +94,19 @@ impl Term {
         match origin {
             Origin::Restored => tracing::info!("going on from what is remembered"),
             Origin::Rebuilt(why) => {
-                tracing::warn!(why, "starting without memory: nothing is removed at first");
+                tracing::warn!(
+                    why,
+                    "starting without memory: at first nothing is asked for or removed"
+                );
             }
-        }
-        if let Some(recorder) = &driver.recorder {
-            let state = String::from_utf8(registry.save()).expect("a state is JSON");
-            super::tell::record(recorder, &Line::Term { now, state }, &driver.metrics);
         }
         Ok(Self {
             registry,
             memory,
             keeper,
-            entries: driver.recorder.as_ref().map(|_| Vec::new()),
+            log: Log::new(driver.recorder.clone()),
             stop,
+            marking_since: None,
             reported: BTreeSet::new(),
             told: BTreeSet::new(),
             foreseen: BTreeSet::new(),
@@ -141,25 +141,31 @@ impl Term {
         let (now, started) = ((driver.clock)(), Instant::now());
         driver.reader.provider().refresh().await.map_err(TermError::Refresh)?;
         driver.metrics.on_activity(Function::CloudProviderRefresh, now, started.elapsed());
-        let sight = driver.look(now).await.map_err(TermError::Look)?;
+        let mut sight = driver.look(now).await.map_err(TermError::Look)?;
         driver.metrics.on_activity(Function::UpdateState, now, started.elapsed());
         let seed = now.as_second().unsigned_abs();
-        self.enter_observation(&sight, seed);
+        let looked = Instant::now();
+        self.enter_look(&mut sight, seed);
         let Sight { facts, world, config, .. } = &sight;
         let inputs = Inputs { now, seed, facts, world, config };
         let mut iteration = Iteration::begin(inputs, &mut self.registry, &self.memory);
         self.tell_notices(driver, iteration.account().notices.clone());
+        self.marking_since = None;
         let mut thinking_since = Instant::now();
+        let mut looks = 0;
         loop {
             match iteration.next(&mut self.registry, &mut self.memory, STEPS) {
                 iteration::Next::Act(action) => {
                     let effect = self.act(driver, &action, world).await?;
                     iteration.on_effect(&effect, &mut self.memory);
+                    self.log.enter(|| Entry::Acted { action, effect });
                     thinking_since = Instant::now();
                 }
                 iteration::Next::Working => {
+                    looks += 1;
                     if thinking_since.elapsed() > driver.options.binpacking_duration_max {
                         let group = iteration.cut();
+                        self.log.enter(|| Entry::Cut { after: looks });
                         tracing::warn!(?group, "the estimate is cut short: it takes too long");
                         thinking_since = Instant::now();
                     }
@@ -169,8 +175,11 @@ impl Term {
             }
         }
         let account = iteration.into_account();
-        let nodes = account.unneeded.clone();
-        self.enter(|| Entry::Unneeded { now, nodes });
+        driver.metrics.on_activity(Function::Autoscaling, now, looked.elapsed());
+        if let Some(Ending::Complete { .. }) = account.ending {
+            driver.metrics.on_planned(now);
+        }
+        self.log.enter(|| Entry::Decided(Decided::of(&account)));
         self.tell_account(driver, &account, world);
         self.begin_removals(driver, &account, &sight).await?;
         Ok(account)
@@ -189,21 +198,18 @@ impl Term {
             self.foresee(&format!("remove node {}: {:?}", order.node, order.reason));
         }
         self.memory.drains = Drains::default();
+        self.log.enter(|| Entry::NoneRemoved);
         Ok(())
     }
 
     /// The registry observes within the iteration, where nobody else sees what it decides.
-    fn enter_observation(&mut self, sight: &Sight, seed: u64) {
-        let Some(entries) = &mut self.entries else { return };
-        let Sight { now, facts, .. } = sight;
-        let decisions = self.registry.clone().observe(*now, facts).decisions;
-        entries.push(Entry::Observed { now: *now, seed, facts: facts.clone(), decisions });
-    }
-
-    pub(super) fn enter(&mut self, entry: impl FnOnce() -> Entry) {
-        if let Some(entries) = &mut self.entries {
-            entries.push(entry());
-        }
+    fn enter_look(&mut self, sight: &mut Sight, seed: u64) {
+        let Some(seen) = sight.seen.take() else { return };
+        let (now, facts) = (sight.now, sight.facts.clone());
+        self.log.begin(now, &self.registry, &self.memory);
+        let change = self.log.change_to(seen);
+        let decisions = self.registry.clone().observe(now, &facts).decisions;
+        self.log.enter(|| Entry::Looked { now, seed, facts, change, decisions });
     }
 
     pub(super) fn foresee(&mut self, words: &str) {
@@ -225,11 +231,10 @@ impl Term {
         driver.metrics.set_pending_deletions(self.memory.drains.len());
         if has_looked {
             driver.metrics.show_account(&account);
-            driver.shown.set_last(Last { registry: self.registry.clone(), account, now });
+            driver.shown.set_last(self.last(driver, account, now));
         }
-        if let (Some(recorder), Some(entries)) = (&driver.recorder, &mut self.entries) {
-            let entries = std::mem::take(entries);
-            super::tell::record(recorder, &Line::Iteration { entries }, &driver.metrics);
+        if has_looked && !self.log.end() {
+            driver.metrics.on_record_dropped();
         }
         if driver.options.mode == Mode::Observe || !driver.is_leading() {
             return Ok(());
@@ -240,6 +245,24 @@ impl Term {
             tracing::warn!(error, "the status is not published");
         }
         self.keep(driver).await
+    }
+
+    /// What is shown until the next iteration has ended.
+    fn last<P: Provider, C: Cluster>(
+        &self,
+        driver: &Driver<P, C>,
+        account: Account,
+        now: Timestamp,
+    ) -> Last {
+        let provider = driver.reader.provider();
+        let lacks = self.registry.groups().map(|it| (it.clone(), provider.unsupported(it)));
+        Last {
+            registry: self.registry.clone(),
+            account,
+            drains: self.memory.drains.clone(),
+            unsupported: lacks.filter(|(_, methods)| !methods.is_empty()).collect(),
+            now,
+        }
     }
 
     pub(super) async fn keep<P: Provider, C: Cluster>(

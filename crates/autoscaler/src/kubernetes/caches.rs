@@ -9,8 +9,9 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::{CSINode, CSINodeDriver};
 use kube::core::ObjectMeta;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use kubekit::follow::follow;
 use kubekit::health::Check;
 use tokio::sync::Notify;
@@ -36,6 +37,8 @@ pub(crate) struct Caches {
     namespaces: Cache<Namespace>,
     volumes: Cache<PersistentVolume>,
     claims: Cache<PersistentVolumeClaim>,
+    /// By node: the drivers of which it takes only so many volumes.
+    limited_drivers: Cache<Vec<String>>,
     daemon_sets: Cache<DaemonSet>,
     replica_sets: Cache<Controller>,
     replication_controllers: Cache<Controller>,
@@ -62,6 +65,7 @@ impl Caches {
             namespaces: Cache::new(),
             volumes: Cache::new(),
             claims: Cache::new(),
+            limited_drivers: Cache::new(),
             daemon_sets: Cache::new(),
             replica_sets: Cache::new(),
             replication_controllers: Cache::new(),
@@ -78,34 +82,32 @@ impl Caches {
     /// Every watch that fills a cache, by name.
     pub(crate) fn watches(&self, stop: &CancellationToken) -> Vec<Watch> {
         let pods_alarm = Alarm { is_due: is_newly_unschedulable, wakes: self.wakes.clone() };
-        let pods = Feed { alarm: Some(pods_alarm), ..self.feed("pods", |it| it, &self.pods) };
+        let pods = Feed { alarm: Some(pods_alarm), ..self.feed("pods", lean, &self.pods) };
         let priorities = Feed {
             api: Api::namespaced(self.client.clone(), &self.namespace),
             fields: PRIORITIES_FIELD,
             ..self.feed("priorities", priorities, &self.priorities)
         };
         vec![
-            ("nodes", Box::pin(follow(self.feed("nodes", |it| it, &self.nodes), stop.clone()))),
+            ("nodes", Box::pin(follow(self.feed("nodes", lean, &self.nodes), stop.clone()))),
             ("pods", Box::pin(follow(pods, stop.clone()))),
-            (
-                "budgets",
-                Box::pin(follow(self.feed("budgets", |it| it, &self.budgets), stop.clone())),
-            ),
+            ("budgets", Box::pin(follow(self.feed("budgets", lean, &self.budgets), stop.clone()))),
             (
                 "namespaces",
-                Box::pin(follow(self.feed("namespaces", |it| it, &self.namespaces), stop.clone())),
+                Box::pin(follow(self.feed("namespaces", lean, &self.namespaces), stop.clone())),
             ),
+            ("volumes", Box::pin(follow(self.feed("volumes", lean, &self.volumes), stop.clone()))),
+            ("claims", Box::pin(follow(self.feed("claims", lean, &self.claims), stop.clone()))),
             (
-                "volumes",
-                Box::pin(follow(self.feed("volumes", |it| it, &self.volumes), stop.clone())),
-            ),
-            ("claims", Box::pin(follow(self.feed("claims", |it| it, &self.claims), stop.clone()))),
-            (
-                "daemon-sets",
+                "csi-nodes",
                 Box::pin(follow(
-                    self.feed("daemon sets", |it| it, &self.daemon_sets),
+                    self.feed("CSI nodes", limited_drivers, &self.limited_drivers),
                     stop.clone(),
                 )),
+            ),
+            (
+                "daemon-sets",
+                Box::pin(follow(self.feed("daemon sets", lean, &self.daemon_sets), stop.clone())),
             ),
             (
                 "replica-sets",
@@ -139,7 +141,7 @@ impl Caches {
 
     fn feed<K, T>(&self, name: &'static str, take: fn(K) -> T, cache: &Cache<T>) -> Feed<K, T>
     where
-        K: kube::Resource,
+        K: Resource,
         K::DynamicType: Default,
     {
         Feed {
@@ -171,6 +173,7 @@ impl Caches {
         }
         let daemon_sets = self.daemon_sets.objects()?;
         all.extend(daemon_sets.iter().map(|set| controller(&set.metadata, "DaemonSet", None)));
+        let limited = self.limited_drivers.objects()?;
         Some(Snapshot {
             nodes: self.nodes.objects()?,
             pods: self.pods.objects()?,
@@ -178,6 +181,7 @@ impl Caches {
             namespaces: self.namespaces.objects()?,
             volumes: self.volumes.objects()?,
             claims: self.claims.objects()?,
+            limited_drivers: limited.iter().flat_map(|it| it.iter().cloned()).collect(),
             controllers: all,
             daemon_sets,
             priorities: self.priorities.objects()?.into_iter().find_map(|it| Option::clone(&it)),
@@ -193,6 +197,7 @@ impl Caches {
             ("namespaces", self.namespaces.is_current()),
             ("volumes", self.volumes.is_current()),
             ("claims", self.claims.is_current()),
+            ("CSI nodes", self.limited_drivers.is_current()),
             ("daemon sets", self.daemon_sets.is_current()),
             ("replica sets", self.replica_sets.is_current()),
             ("replication controllers", self.replication_controllers.is_current()),
@@ -205,6 +210,13 @@ impl Caches {
     }
 }
 
+/// An object without the record of who has set which field, which is half of many a pod and nothing that
+/// anybody here goes by.
+fn lean<K: Resource>(mut object: K) -> K {
+    object.meta_mut().managed_fields = None;
+    object
+}
+
 fn is_newly_unschedulable(pod: &Pod, before: Option<&Pod>) -> bool {
     pending::is_unschedulable(pod) && !before.is_some_and(pending::is_unschedulable)
 }
@@ -212,7 +224,7 @@ fn is_newly_unschedulable(pod: &Pod, before: Option<&Pod>) -> bool {
 fn controller(metadata: &ObjectMeta, kind: &'static str, replicas: Option<i32>) -> Controller {
     Controller {
         namespace: metadata.namespace.clone().unwrap_or_default(),
-        kind,
+        kind: kind.into(),
         name: metadata.name.clone().unwrap_or_default(),
         replicas,
     }
@@ -237,4 +249,36 @@ fn job(job: Job) -> Controller {
 
 fn priorities(map: ConfigMap) -> Option<Arc<str>> {
     map.data.and_then(|mut data| data.remove(PRIORITIES_KEY)).map(Arc::from)
+}
+
+/// The drivers of which a node takes only so many volumes.
+fn limited_drivers(node: CSINode) -> Vec<String> {
+    let is_limited = |driver: &CSINodeDriver| {
+        driver.allocatable.as_ref().is_some_and(|allocatable| allocatable.count.is_some())
+    };
+    node.spec.drivers.into_iter().filter(is_limited).map(|driver| driver.name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_set_which_field_is_not_kept() {
+        let pod: Pod = serde_saphyr::from_str(
+            "{metadata: {name: p, labels: {k: v}, managedFields: [{manager: kubelet}]}}",
+        )
+        .unwrap();
+        let kept = lean(pod).metadata;
+        assert_eq!((kept.managed_fields, kept.labels.map(|labels| labels.len())), (None, Some(1)));
+    }
+
+    #[test]
+    fn drivers_with_a_limit_are_told_apart() {
+        let node = serde_saphyr::from_str(
+            "{metadata: {name: n}, spec: {drivers: [{name: few, nodeID: n, allocatable: {count: 3}},
+              {name: many, nodeID: n, allocatable: {}}, {name: any, nodeID: n}]}}",
+        );
+        assert_eq!(limited_drivers(node.unwrap()), ["few"]);
+    }
 }

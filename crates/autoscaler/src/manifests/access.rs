@@ -29,6 +29,7 @@ const CLUSTER_RIGHTS: &[(&str, &[&str], &[&str])] = &[
     ("apps", &["daemonsets", "replicasets", "statefulsets"], LOOK),
     ("batch", &["jobs"], LOOK),
     ("policy", &["poddisruptionbudgets"], LOOK),
+    ("storage.k8s.io", &["csinodes"], LOOK),
     ("events.k8s.io", &["events"], &["create"]),
 ];
 

@@ -34,6 +34,7 @@ ClusterRole windlass-autoscaler
   apps/daemonsets replicasets statefulsets []: list watch
   batch/jobs []: list watch
   policy/poddisruptionbudgets []: list watch
+  storage.k8s.io/csinodes []: list watch
   events.k8s.io/events []: create
 ClusterRoleBinding windlass-autoscaler
 Role windlass-autoscaler

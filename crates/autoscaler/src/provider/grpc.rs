@@ -60,12 +60,6 @@ impl Grpc {
             gpu_types: OnceCell::new(),
         })
     }
-
-    /// What the provider has said it cannot do for this group.
-    #[must_use]
-    pub fn unsupported(&self, group: &GroupId) -> Vec<Method> {
-        self.caller.unsupported(group)
-    }
 }
 
 impl Provider for Grpc {
@@ -189,6 +183,10 @@ impl Provider for Grpc {
             client.node_group_delete_nodes(request).await
         };
         self.caller.mutate(call, message, ask).await
+    }
+
+    fn unsupported(&self, group: &GroupId) -> Vec<Method> {
+        self.caller.unsupported(group)
     }
 
     async fn cleanup(&self) -> Result<(), Error> {

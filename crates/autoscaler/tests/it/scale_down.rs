@@ -108,6 +108,18 @@ fn nodes_of_nobody_and_nodes_that_leave_are_left_alone() {
 }
 
 #[test]
+fn groups_that_are_empty_or_full_are_left_alone() {
+    let mut scene = Scene::new(
+        "{groups: [{id: a, zero_or_max: true, target: 3}], nodes: [{name: n, group: a}, {name: u, group: a, unready: 30}]}",
+    );
+    let account = scene.run_for(Duration::from_mins(30));
+    for node in ["n", "u"] {
+        assert_eq!(kept(&account, node), "NotAutoscaled: zero-or-max groups are left alone");
+    }
+    assert!(scene.calls().is_empty() && scene.memory.drains.is_empty(), "{:?}", scene.actions);
+}
+
+#[test]
 fn a_node_that_could_not_go_is_not_looked_at_again_at_once() {
     let mut scene = with_node("", ", {name: p, node: n, cpu: 1}");
     scene.run();

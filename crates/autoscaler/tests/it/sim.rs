@@ -1,15 +1,19 @@
 //! A whole cluster in one process, with a clock that only the test moves: the simulated cloud, what
-//! others do in Kubernetes, and the autoscaler's cores with a shell that can be killed at any point.
+//! others do in Kubernetes, and the autoscaler's own loop, which can be killed at any write and call.
 
+mod cluster;
 pub(crate) mod driver;
 pub(crate) mod kubernetes;
 pub(crate) mod objects;
+mod provider;
 
 use std::fmt::Write;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use autoscaler::Recorder;
 use autoscaler::core::{Account, Config, Memory};
+use autoscaler::options::Options;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use registry::{GroupId, NodeName, Registry};
@@ -23,26 +27,30 @@ use objects::Deployment;
 pub(crate) const TICK: Duration = Duration::from_secs(10);
 
 /// See the module.
-#[derive(Clone)]
 pub(crate) struct Sim {
     pub(crate) started: Timestamp,
     pub(crate) now: Timestamp,
-    pub(crate) seed: u64,
     pub(crate) cloud: Cloud,
     pub(crate) kube: Kubernetes,
     pub(crate) config: Config,
     pub(crate) rules: registry::Config,
+    /// What else the process is told.
+    pub(crate) told: fn(&mut Options),
+    /// As the loop left them.
     pub(crate) registry: Registry,
     pub(crate) memory: Memory,
     pub(crate) account: Account,
     /// What is kept where a restart finds it.
-    pub(crate) saved: Option<driver::Saved>,
+    pub(crate) saved: Option<driver::Kept>,
+    /// What iterations are recorded to, from the next process on.
+    pub(crate) recorder: Option<Recorder>,
+    process: Option<driver::Process>,
     /// Calls that reached the provider and changed something, and writes that others see.
     pub(crate) calls: Vec<Noted>,
     pub(crate) events: Vec<Noted>,
     /// How many writes and calls there were.
     pub(crate) points: usize,
-    /// Before which of them the process dies.
+    /// At which of them the process dies.
     pub(crate) dies_at: Option<usize>,
     /// Whether the state is lost with the process.
     pub(crate) loses_state: bool,
@@ -75,15 +83,17 @@ impl Sim {
         let mut sim = Self {
             started,
             now: started,
-            seed: 1,
             cloud,
             kube: Kubernetes::default(),
             registry: Registry::new(rules.clone()),
             rules,
             config,
+            told: |_| {},
             memory: Memory::new(),
             account: Account::default(),
-            saved: None,
+            saved: Some(driver::Kept::nothing_under_way()),
+            recorder: None,
+            process: None,
             calls: Vec::new(),
             events: Vec::new(),
             points: 0,
@@ -98,6 +108,32 @@ impl Sim {
             node.metadata.creation_timestamp = Some(created);
         }
         sim
+    }
+
+    /// The same world, in which a new process has yet to begin.
+    pub(crate) fn fork(&self) -> Self {
+        Self {
+            started: self.started,
+            now: self.now,
+            cloud: self.cloud.clone(),
+            kube: self.kube.clone(),
+            config: self.config.clone(),
+            rules: self.rules.clone(),
+            told: self.told,
+            registry: self.registry.clone(),
+            memory: self.memory.clone(),
+            account: self.account.clone(),
+            saved: self.saved.clone(),
+            recorder: None,
+            process: None,
+            calls: self.calls.clone(),
+            events: self.events.clone(),
+            points: 0,
+            dies_at: None,
+            loses_state: false,
+            restarts_always: false,
+            is_fenced: self.is_fenced,
+        }
     }
 
     /// Other rules for the registry; to be called before time passes.
@@ -214,16 +250,6 @@ impl Sim {
             writeln!(story, "{group}: {verdict:?}").unwrap();
         }
         story
-    }
-
-    pub(crate) fn note(&mut self, what: String) {
-        let at = self.elapsed();
-        self.calls.push(Noted { at, what });
-    }
-
-    pub(crate) fn note_event(&mut self, what: String) {
-        let at = self.elapsed();
-        self.events.push(Noted { at, what });
     }
 }
 

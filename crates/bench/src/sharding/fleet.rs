@@ -61,7 +61,7 @@ impl Manner {
 
 impl Fleet {
     pub(super) fn new(options: &Options) -> Self {
-        let (program, lease) = (options.program.clone(), options.lease());
+        let (program, lease) = (options.program.clone(), options.lease);
         Self { program, lease, sharder: None, instances: Vec::new() }
     }
 
@@ -159,10 +159,10 @@ impl Fleet {
         Ok((sharder, instances))
     }
 
-    /// Memory of the sharder: now, and at most since it was started.
+    /// Memory of the sharder: its own now, and at most since it was started, with its program.
     pub(super) fn sharder_bytes(&self) -> Result<(u64, u64)> {
         let pid = self.sharder()?.pid()?;
-        Ok((process::resident_bytes(pid)?, process::peak_bytes(pid)?))
+        Ok((process::own_bytes(pid)?, process::peak_bytes(pid)?))
     }
 
     pub(super) async fn sharder_metric(&self, name: &str) -> Result<f64> {

@@ -26,7 +26,7 @@ use kube::{
 use kubekit::health::{self, Health};
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use serde_json::json;
-use sharding::instance::{JoinOptions, Shard, Stop, lease_client, outcomes};
+use sharding::instance::{JoinOptions, Shard, Stop, lease_client};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -152,12 +152,11 @@ async fn in_ring(
     let is_idle = context.pace == Pace::Idle;
     let worked = Controller::new(context.secrets.clone(), shard.config())
         .with_config(controller::Config::default().concurrency(WORKERS))
-        .graceful_shutdown_on(shard.lost())
         .run(shard.wrap(reconcile), on_error, context);
-    let lost = shard.lost();
+    let (lost, outcomes) = (shard.lost(), shard.outcomes(worked));
     let mut work = std::pin::pin!(async move {
         // What is never polled watches nothing.
-        if is_idle { lost.await } else { outcomes(worked).for_each(|_| async {}).await }
+        if is_idle { lost.await } else { outcomes.for_each(|_| async {}).await }
     });
     tokio::select! {
         () = &mut work => {}

@@ -21,6 +21,7 @@ const WIDTH: usize = 32;
 const PAGE: u32 = 500;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 const ASSIGN_MAX: Duration = Duration::from_mins(30);
+const DONE_MAX: Duration = Duration::from_mins(3);
 
 pub(super) async fn create(secrets: &Api<Secret>, name: &str) -> Result<()> {
     let secret = json!({"metadata": {"name": name}, "stringData": {"key": name}});
@@ -60,6 +61,16 @@ pub(super) async fn remove_all(secrets: &Api<Secret>) -> Result<()> {
         let removals = stream::iter(names).map(async |name: String| remove(secrets, &name).await);
         removals.buffer_unordered(WIDTH).try_collect::<()>().await?;
     }
+}
+
+/// Waits until somebody has worked on it.
+pub(super) async fn wait_done(secrets: &Api<Secret>, name: &str) -> Result<()> {
+    let until = Instant::now() + DONE_MAX;
+    while !secrets.get_metadata(name).await?.annotations().contains_key(DONE) {
+        ensure!(Instant::now() < until, "nobody has worked on {name} after {DONE_MAX:?}");
+        sleep(LOOK_EVERY).await;
+    }
+    Ok(())
 }
 
 /// Waits until none has no owner. Asks for one object, whatever their number.

@@ -59,12 +59,11 @@ pub(super) async fn measure(
     let rolling = scene.roll().await.context("rolling restart")?;
     progress(&rolling.to_string());
     let mut crashes = Vec::new();
-    for lease in &options.leases {
-        let crash = scene.crash(*lease).await.context("an instance is killed")?;
+    for lease in &options.crash_leases {
+        let crash = scene.crash(*lease, options.lease).await.context("an instance is killed")?;
         progress(&crash.to_string());
         crashes.push(crash);
     }
-    scene.fleet.set_lease(options.lease());
     if options.objects_large > options.objects {
         moves.push(scene.large(options).await.context("many objects")?);
         progress(&moves[moves.len() - 1].to_string());
@@ -141,9 +140,12 @@ impl Scene<'_> {
         Ok(Rolling { instances: 3, moved })
     }
 
-    async fn crash(&mut self, lease: Duration) -> Result<Crash> {
+    /// Only who is killed has a Lease of its own sort: a short one would make a busy machine kill others.
+    async fn crash(&mut self, lease: Duration, usual: Duration) -> Result<Crash> {
+        self.assemble(2).await?;
         self.fleet.set_lease(lease);
-        self.assemble(3).await?;
+        self.join(2, "the one that is to be killed").await?;
+        self.fleet.set_lease(usual);
         let began = Instant::now();
         self.fleet.kill(&self.id(2)).await?;
         let ended = self.settle().await?;

@@ -114,8 +114,9 @@ pub struct Cpu {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Footprint {
     pub objects: usize,
+    /// Of its own, without pages of its program.
     pub idle_bytes: u64,
-    /// The most it ever had.
+    /// The most it ever had, with its program.
     pub peak_bytes: u64,
 }
 

@@ -175,6 +175,11 @@ impl Load {
         Self { micros, elapsed, cpu: cpu.map(|(before, after)| after.saturating_sub(before)) }
     }
 
+    /// How many were completed.
+    pub(crate) fn operations(&self) -> usize {
+        self.micros.len()
+    }
+
     /// The figures of a load each of whose operations stands for `weight` of what the row counts.
     pub(crate) fn figures(&self, weight: usize) -> Result<Figures> {
         if self.micros.is_empty() {

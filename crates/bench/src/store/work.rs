@@ -5,9 +5,9 @@ mod fill;
 mod lease;
 mod list;
 mod mixed;
-mod put;
+pub(crate) mod put;
 mod txn;
-mod watch;
+pub(crate) mod watch;
 
 use anyhow::{Context, Result};
 use etcd_api::etcdserverpb::{DeleteRangeResponse, PutRequest, PutResponse, RangeRequest};
@@ -111,11 +111,11 @@ impl Bench<'_> {
     }
 }
 
-async fn range(channel: &Channel, request: &RangeRequest) -> Result<answer::Range> {
+pub(crate) async fn range(channel: &Channel, request: &RangeRequest) -> Result<answer::Range> {
     Ok(channel.unary("/etcdserverpb.KV/Range", request).await?)
 }
 
-async fn put(channel: &Channel, request: &PutRequest) -> Result<i64> {
+pub(crate) async fn put(channel: &Channel, request: &PutRequest) -> Result<i64> {
     let answer: PutResponse = channel.unary("/etcdserverpb.KV/Put", request).await?;
     Ok(answer.header.context("a put's answer has no header")?.revision)
 }

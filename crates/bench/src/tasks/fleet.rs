@@ -104,17 +104,15 @@ impl Fleet {
         last.wait_ready().await
     }
 
-    /// The largest of all nodes.
     pub(super) fn holding(&self) -> Result<Holding> {
-        let mut largest = Holding { resident_bytes: 0, descriptors: 0 };
-        for node in &self.nodes {
-            let id = node.id()?;
-            let descriptors =
-                fs::read_dir(format!("/proc/{id}/fd")).context("count files")?.count();
-            largest.descriptors = largest.descriptors.max(descriptors);
-            largest.resident_bytes = largest.resident_bytes.max(process::resident_bytes(id)?);
-        }
-        Ok(largest)
+        let (with_store, others) = self.nodes.split_first().context("there is a node")?;
+        let descriptors = self.nodes.iter().map(Node::descriptors).collect::<Result<Vec<_>>>()?;
+        let others = others.iter().map(Node::resident_bytes).collect::<Result<Vec<_>>>()?;
+        Ok(Holding {
+            with_store_bytes: with_store.resident_bytes()?,
+            without_store_bytes: others.into_iter().max(),
+            descriptors: descriptors.into_iter().max().context("there is a node")?,
+        })
     }
 
     pub(super) async fn claims(&self) -> Result<Claims> {
@@ -204,6 +202,15 @@ impl Node {
 
     fn id(&self) -> Result<u32> {
         self.child.as_ref().and_then(Child::id).context("a node has ended")
+    }
+
+    fn resident_bytes(&self) -> Result<u64> {
+        Ok(process::resident_bytes(self.id()?)?)
+    }
+
+    fn descriptors(&self) -> Result<usize> {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.id()?));
+        Ok(files.context("count files")?.count())
     }
 
     async fn stop(mut self) -> Result<()> {

@@ -37,19 +37,6 @@ impl Audit {
     pub fn requests(&self) -> Result<Vec<Request>> {
         Ok(self.log.events()?.iter().map(read).collect())
     }
-
-    /// Successful patches of a Node by this user.
-    pub fn node_patches(&self, user: &str, node: &str) -> Result<usize> {
-        let requests = self.requests()?;
-        let patches = requests.iter().filter(|request| {
-            request.user == user
-                && request.verb == "patch"
-                && request.resource == "nodes"
-                && request.name == node
-                && request.code == 200
-        });
-        Ok(patches.count())
-    }
 }
 
 fn read(event: &Value) -> Request {

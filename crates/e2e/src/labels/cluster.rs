@@ -137,6 +137,21 @@ impl Cluster {
         .await
     }
 
+    /// Waits until nothing of the node is queued, and takes away the lock that a killed replica left if
+    /// it could not give it back: nobody needs it then, and only in an hour is it collected.
+    pub async fn wait_worked_off(&self, node: &str) -> Result<()> {
+        wait_for(&format!("{node} to be worked off"), SETTLE_WAIT, async || {
+            let queued = self.transactions(node).await?.len();
+            let status = || format!("{queued} transactions");
+            Ok(if queued == 0 { Level::Reached(()) } else { Level::Below(status()) })
+        })
+        .await?;
+        match self.leases(TRANSACTIONS).delete(node, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            removed => removed.map(|_| ()).context("remove a lock"),
+        }
+    }
+
     /// Waits until the record holds exactly these labels.
     pub async fn wait_stored(
         &self,

@@ -2,7 +2,7 @@
 //! instances' account. Nothing of it meets another ring.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -24,8 +24,14 @@ use super::instance::{self, Instance};
 use super::{epoch, monotonic};
 use crate::wait::{Level, wait_for};
 
-/// D of the instances: the shortest with which a busy machine can keep a Lease.
+/// D of those whose silence is timed. Only puppets keep a Lease so short: they never give it up themselves.
 pub const LEASE: Duration = Duration::from_secs(2);
+
+/// D of processes that fall silent, or have to be back in time: a busy machine takes a second for an answer.
+pub const LEASE_PATIENT: Duration = Duration::from_secs(6);
+
+/// D of everybody else, as it is by default: no machine is so busy that it keeps them from renewing.
+pub const LEASE_STEADY: Duration = Duration::from_secs(15);
 
 /// How long anything may take that is not timed by Leases.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(60);
@@ -207,16 +213,16 @@ impl Arena {
         self.histories.push(instance.history().to_owned());
     }
 
-    /// An instance is killed or stopped from outside: what it was doing hangs.
-    pub fn on_stopped(&mut self, instance: &Instance) {
-        self.stopped.push((monotonic(), instance.history().to_owned()));
+    /// An instance was killed or stopped from outside, and nothing of it runs: what it was doing hangs.
+    pub(super) fn on_stopped(&mut self, history: &Path) {
+        self.stopped.push((monotonic(), history.to_owned()));
     }
 
     /// Judges everything that happened so far.
     pub async fn judge(&self, world: &World) -> Result<History> {
         let testimony = self.testimony(world).await?;
         let is_fenced = self.spec.fence != Fence::Off;
-        let terms = Terms { is_fenced, skew: self.skew, hold: LEASE * 2 };
+        let terms = Terms { is_fenced, skew: self.skew };
         let history = testimony.judge(terms)?;
         Ok(history)
     }

@@ -67,6 +67,8 @@ pub struct LeaseSight {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub holder: Option<String>,
+    /// How long it lasts.
+    pub lasts: Duration,
     pub renewed: Option<Timestamp>,
 }
 
@@ -118,6 +120,8 @@ struct Telling<'a> {
     main: BTreeSet<&'a str>,
     writers: BTreeMap<(&'a str, u64), &'a InstanceId>,
     labels: BTreeMap<&'a str, Labels>,
+    /// By Lease, the renewal seen last and when it was first seen.
+    renewals: BTreeMap<&'a str, (Option<Timestamp>, Timestamp)>,
     facts: Vec<Told>,
 }
 
@@ -139,6 +143,7 @@ impl Evidence {
             main: main.map(|object| object.uid.as_str()).collect(),
             writers: writers.collect(),
             labels: BTreeMap::new(),
+            renewals: BTreeMap::new(),
             facts: Vec::new(),
         };
         telling.tell(namespace)
@@ -213,22 +218,31 @@ impl<'a> Telling<'a> {
         self.labels.insert(&object.uid, labels);
     }
 
-    /// A watch lags, and is silent while the server is down: when a Lease was renewed stands in it,
-    /// if clocks agree.
-    fn tell_lease(&mut self, at: Moment, seen: &Seen, lease: &LeaseSight) {
+    /// A watch lags, and is silent while the server is down: when a Lease was renewed stands in it. If
+    /// clocks differ, that only tells one renewal from the next: the sharder writes into it, too.
+    fn tell_lease(&mut self, at: Moment, seen: &Seen, lease: &'a LeaseSight) {
         let id = InstanceId::from_label(&lease.name);
         let mark = self.names.annotation(Annotation::HoldSeconds);
         let is_restarting = mark.is_some_and(|mark| lease.annotations.contains_key(&mark));
+        let lasts = lease.lasts;
         let holding = match lease.holder.as_deref() {
             _ if seen.is_gone => Holding::Absent,
             None | Some("") => Holding::Nobody,
-            Some(holder) if holder == self.names.sharder_holder() => Holding::Sharder,
+            Some(holder) if holder == self.names.sharder_holder() => Holding::Sharder { lasts },
             Some(_) if is_restarting => Holding::Restarting,
-            Some(_) => Holding::Instance,
+            Some(_) => Holding::Instance { lasts },
         };
-        let is_told = !seen.is_gone && !self.evidence.has_skew;
-        let renewed = lease.renewed.filter(|_| is_told);
-        let when = renewed.unwrap_or_else(|| self.evidence.wall(at));
+        let now = self.evidence.wall(at);
+        let when = match lease.renewed.filter(|_| !seen.is_gone) {
+            Some(renewed) if !self.evidence.has_skew => renewed,
+            renewed => {
+                let known = self.renewals.entry(&lease.name).or_insert((renewed, now));
+                if known.0 != renewed || renewed.is_none() {
+                    *known = (renewed, now);
+                }
+                known.1
+            }
+        };
         self.facts.push(Told { at, when, fact: Fact::Held(id, holding) });
     }
 

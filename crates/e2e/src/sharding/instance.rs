@@ -1,6 +1,7 @@
 //! Instances as processes: the example controller, logged in as a pod would be, and what it and the
 //! audit log say about its work.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -10,15 +11,14 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sharding::core::history::Worker;
 use sharding::core::names::InstanceId;
 
 use super::World;
-use super::arena::{ACCOUNT, Arena, LEASE};
-use super::evidence::{Step, Worked, Written};
+use super::arena::{ACCOUNT, Arena, LEASE_STEADY};
+use super::evidence::{Moment, Step, Worked, Written};
 use crate::assets::Asset;
 use crate::kube::Audit;
 use crate::process::{Process, Program};
@@ -35,8 +35,10 @@ pub struct Instance {
 }
 
 /// How an instance is started.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct InstanceOptions {
+    /// D of its Lease.
+    pub lease: Duration,
     /// Of whoever passes its requests on to the API server; its own port, if none.
     pub port: Option<u16>,
     /// Beside those that every instance gets.
@@ -63,6 +65,14 @@ struct Line {
     monotonic_ns: u64,
 }
 
+// === impl InstanceOptions ===
+
+impl Default for InstanceOptions {
+    fn default() -> Self {
+        Self { lease: LEASE_STEADY, port: None, flags: Vec::new(), environment: Vec::new() }
+    }
+}
+
 // === impl Instance ===
 
 impl Instance {
@@ -81,7 +91,7 @@ impl Instance {
             format!("--id={id}"),
             format!("--namespace={}", arena.name),
             format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--lease-seconds={}", LEASE.as_secs()),
+            format!("--lease-seconds={}", options.lease.as_secs()),
             format!("--pod-name={id}"),
             format!("--pod-uid={pod_uid}"),
             format!("--history={}", history.display()),
@@ -104,9 +114,16 @@ impl Instance {
         &self.history
     }
 
-    /// How many reconciles it has begun.
-    pub fn begun(&self) -> Result<usize> {
-        Ok(worked(&self.history)?.iter().filter(|work| work.step == Step::Began).count())
+    /// The objects it is at work on, and since when. Nothing else happens to one that has just begun.
+    pub fn begun(&self) -> Result<BTreeMap<String, Moment>> {
+        let mut begun = BTreeMap::new();
+        for Worked { at, uid, step, .. } in worked(&self.history)? {
+            match step {
+                Step::Began => begun.insert(uid, at),
+                Step::Went | Step::Ended => begun.remove(&uid),
+            };
+        }
+        Ok(begun)
     }
 
     pub fn ensure_alive(&mut self) -> Result<()> {
@@ -119,20 +136,21 @@ impl Instance {
     }
 
     /// SIGSTOP: it neither ends nor notices that time passes.
-    pub fn pause(&self, arena: &mut Arena) -> Result<()> {
-        self.process.signal(Signal::STOP)?;
-        arena.on_stopped(self);
+    pub async fn pause(&self, arena: &mut Arena) -> Result<()> {
+        self.process.pause().await?;
+        arena.on_stopped(&self.history);
         Ok(())
     }
 
     pub fn resume(&self) -> Result<()> {
-        self.process.signal(Signal::CONT)
+        self.process.resume()
     }
 
     /// kill -9.
     pub fn kill(self, arena: &mut Arena) -> Result<()> {
-        arena.on_stopped(&self);
-        self.process.kill()
+        self.process.kill()?;
+        arena.on_stopped(&self.history);
+        Ok(())
     }
 
     /// SIGTERM, and an orderly end.

@@ -17,16 +17,26 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_stream::wrappers::IntervalStream;
 
-use super::arena::{ACCOUNT, Arena, LEASE};
+use super::arena::{ACCOUNT, Arena, LEASE, LEASE_STEADY};
 use super::{Moment, Persona, World, monotonic};
 
-/// How often a Lease is renewed in its duration.
-const RENEWALS: u32 = 5;
+/// How often it looks around: at the pace of the shortest Lease.
+const LOOK_EVERY: Duration = Duration::from_millis(400);
 
 /// A Lease that is kept. Dropping it ends the renewals.
 pub struct Puppet {
     pub id: String,
     keeping: JoinSet<Result<Moment>>,
+}
+
+/// How a puppet plays.
+#[derive(Clone, Debug)]
+pub struct Role {
+    /// D of its Lease.
+    pub lease: Duration,
+    /// Of its Lease, besides those that every Lease of the ring has.
+    pub labels: Value,
+    pub manner: Manner,
 }
 
 /// What a puppet does about objects that it is to give up.
@@ -53,24 +63,35 @@ struct Strings {
     drain: String,
 }
 
+// === impl Role ===
+
+impl Role {
+    /// Of somebody whose silence is noticed soon.
+    #[must_use]
+    pub fn brief() -> Self {
+        Self { lease: LEASE, ..Self::default() }
+    }
+}
+
+impl Default for Role {
+    fn default() -> Self {
+        Self { lease: LEASE_STEADY, labels: json!({}), manner: Manner::default() }
+    }
+}
+
 // === impl Puppet ===
 
 impl Puppet {
-    /// Creates a Lease in the arena's namespace, with these labels besides, and keeps it.
-    pub async fn join(world: &World, arena: &Arena, id: &str, labels: &Value) -> Result<Self> {
-        Self::join_as(world, arena, id, (labels, Manner::GivesUp)).await
+    /// Creates a Lease in the arena's namespace and keeps it.
+    pub async fn join(world: &World, arena: &Arena, id: &str) -> Result<Self> {
+        Self::join_as(world, arena, id, &Role::default()).await
     }
 
-    pub async fn join_as(
-        world: &World,
-        arena: &Arena,
-        id: &str,
-        (labels, manner): (&Value, Manner),
-    ) -> Result<Self> {
+    pub async fn join_as(world: &World, arena: &Arena, id: &str, role: &Role) -> Result<Self> {
         let persona = Persona::service_account(&arena.name, ACCOUNT).in_pod(id);
         let client = world.client_as(&persona).await?;
-        let lease = new_lease(arena, id, labels)?;
-        let strings = Strings { manner, ..Strings::new(client, arena, id) };
+        let lease = new_lease(arena, id, role)?;
+        let strings = Strings { manner: role.manner, ..Strings::new(client, arena, id) };
         strings.leases.create(&PostParams::default(), &lease).await.context("create a Lease")?;
         Ok(Self::keep(strings))
     }
@@ -79,13 +100,8 @@ impl Puppet {
     pub async fn rejoin(world: &World, arena: &Arena, id: &str) -> Result<Self> {
         let persona = Persona::service_account(&arena.name, ACCOUNT).in_pod(id);
         let strings = Strings::new(world.client_as(&persona).await?, arena, id);
-        let mut lease = strings.leases.get(id).await.context("read the Lease")?;
-        let spec = lease.spec.as_mut().context("a Lease has a spec")?;
-        spec.holder_identity = Some(id.to_owned());
-        spec.lease_duration_seconds = Some(seconds(LEASE));
-        spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
-        let params = PostParams::default();
-        strings.leases.replace(id, &params, &lease).await.context("take the Lease up")?;
+        // The sharder writes into it too: then it is read again.
+        while !strings.take_up().await? {}
         Ok(Self::keep(strings))
     }
 
@@ -125,9 +141,23 @@ impl Strings {
         }
     }
 
+    /// Takes the Lease as it stands; false if somebody has written into it meanwhile.
+    async fn take_up(&self) -> Result<bool> {
+        let mut lease = self.leases.get(&self.id).await.context("read the Lease")?;
+        let spec = lease.spec.as_mut().context("a Lease has a spec")?;
+        spec.holder_identity = Some(self.id.clone());
+        spec.lease_duration_seconds = Some(seconds(LEASE_STEADY));
+        spec.renew_time = Some(MicroTime(jiff::Timestamp::now()));
+        match self.leases.replace(&self.id, &PostParams::default(), &lease).await {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(error) => Err(error).context("take the Lease up"),
+        }
+    }
+
     /// Until the Lease is lost.
     async fn play(self) -> Result<Moment> {
-        let mut ticks = interval(LEASE / RENEWALS);
+        let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut ticks = IntervalStream::new(ticks);
         while ticks.next().await.is_some() {
@@ -187,19 +217,19 @@ impl Strings {
     }
 }
 
-fn new_lease(arena: &Arena, id: &str, labels: &Value) -> Result<Lease> {
+fn new_lease(arena: &Arena, id: &str, role: &Role) -> Result<Lease> {
     let now = jiff::Timestamp::now().to_string();
     let mut lease = json!({
         "metadata": {"name": id, "labels": {arena.names.ring_label(): arena.name}},
         "spec": {
             "holderIdentity": id,
-            "leaseDurationSeconds": LEASE.as_secs(),
+            "leaseDurationSeconds": role.lease.as_secs(),
             "acquireTime": now,
             "renewTime": now,
             "leaseTransitions": 0,
         },
     });
-    for (key, value) in labels.as_object().into_iter().flatten() {
+    for (key, value) in role.labels.as_object().into_iter().flatten() {
         lease["metadata"]["labels"][key] = value.clone();
     }
     serde_json::from_value(lease).context("write down a Lease")

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Api, DynamicObject, ObjectMeta, PostParams};
 use pb::watch_request::RequestUnion;
+use sharding::core::lease::DURATION_DEFAULT;
 use tokio::task::JoinSet;
 use tokio_stream::StreamExt;
 
@@ -137,11 +138,13 @@ fn read(event: &Event, at: Duration) -> Result<Option<Seen>> {
 
 fn lease(object: &DynamicObject) -> Sight {
     let text = |field: &str| object.data["spec"][field].as_str().map(ToOwned::to_owned);
+    let seconds = object.data["spec"]["leaseDurationSeconds"].as_u64();
     Sight::Lease(LeaseSight {
         name: object.name_any(),
         labels: object.labels().clone(),
         annotations: object.annotations().clone(),
         holder: text("holderIdentity"),
+        lasts: seconds.map_or(DURATION_DEFAULT, Duration::from_secs),
         renewed: text("renewTime").and_then(|time| time.parse().ok()),
     })
 }

@@ -1,7 +1,10 @@
 //! Nodes that do not come, do not register or do not start, each told apart.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::stage::{Stage, cases, group, target};
 
@@ -12,7 +15,11 @@ cases![
     an_instance_that_never_registers_is_deleted,
     a_node_that_never_starts_is_removed,
     machines_that_are_lost_are_given_up,
+    a_target_raised_by_hand_is_taken_back,
 ];
+
+/// How long sizes may stay wrong, by the flags of these cases.
+const PROVISION: Duration = Duration::from_secs(6);
 
 /// Pods of two CPUs leave nothing of a small node, so that group is chosen first.
 const TWO_POOLS: &str = "
@@ -120,5 +127,20 @@ async fn machines_that_are_lost_are_given_up(stage: &mut Stage) -> Result<()> {
     autoscaler.wait_status("the group to be known", |it| target(it, "small") == 3).await?;
     let status = autoscaler.wait_status("the reduction", |it| target(it, "small") == 1).await?;
     ensure!(target(&status, "large") == 0, "{status}");
+    autoscaler.stop().await
+}
+
+/// SC4.3
+async fn a_target_raised_by_hand_is_taken_back(stage: &mut Stage) -> Result<()> {
+    let one = TWO_POOLS.replace("FAULT", "stockout").replace("id: small,", "id: small, target: 1,");
+    stage.cloud(&one).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    autoscaler.wait_status("the group to be known", |it| target(it, "small") == 1).await?;
+    let raised = Instant::now();
+    stage.raise_by_hand("small", 2).await?;
+    autoscaler.wait_status("the target to be seen", |it| target(it, "small") == 3).await?;
+    autoscaler.wait_status("the reduction", |it| target(it, "small") == 1).await?;
+    ensure!(raised.elapsed() >= PROVISION, "taken back after {:?}", raised.elapsed());
+    stage.wait_nodes(1).await?;
     autoscaler.stop().await
 }

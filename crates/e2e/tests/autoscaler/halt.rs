@@ -10,6 +10,7 @@ use crate::stage::{Stage, cases, target};
 
 cases![
     half_of_the_nodes_unready_halts,
+    four_of_eight_halt,
     three_of_four_do_not,
     nodes_of_others_halt_only_if_asked_to,
 ];
@@ -17,17 +18,19 @@ cases![
 const POOL: &str = "
 tick: 200ms
 groups: [{id: pool, max: 20, target: TARGET, boot: 500ms, register: 300ms, ready: 300ms}]
-faults: [{fault: not-ready, from: 8s, until: UNTIL, count: COUNT}]
+faults: [{fault: FAULT, from: 8s, until: UNTIL, count: COUNT}]
 ";
 
-fn pool(nodes: u32, unready: u32, until: &str) -> String {
-    let pool = POOL.replace("TARGET", &nodes.to_string());
+/// So many nodes, of which some are struck.
+fn pool(nodes: u32, (fault, unready): (&str, u32), until: &str) -> String {
+    let pool = POOL.replace("TARGET", &nodes.to_string()).replace("FAULT", fault);
     pool.replace("COUNT", &unready.to_string()).replace("UNTIL", until)
 }
 
-/// SC8.1
+/// SC8.1: kubelets fall silent, and the controllers say so of their nodes.
 async fn half_of_the_nodes_unready_halts(stage: &mut Stage) -> Result<()> {
-    stage.cloud(&pool(10, 5, "40s")).await?;
+    stage.cloud(&pool(10, ("silent", 5), "80s")).await?;
+    stage.controllers()?;
     let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
     let halted = autoscaler
         .wait_status("the halt", |it| it["clusterWide"]["health"]["status"] == "Unhealthy")
@@ -50,8 +53,20 @@ async fn half_of_the_nodes_unready_halts(stage: &mut Stage) -> Result<()> {
 }
 
 /// SC8.3
+async fn four_of_eight_halt(stage: &mut Stage) -> Result<()> {
+    stage.cloud(&pool(8, ("not-ready", 4), "1h")).await?;
+    let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
+    let halted = autoscaler
+        .wait_status("the halt", |it| it["clusterWide"]["health"]["status"] == "Unhealthy")
+        .await?;
+    let message = halted["message"].as_str().unwrap_or_default();
+    ensure!(message.contains("4 of 8 autoscaled nodes are unready"), "{message}");
+    autoscaler.stop().await
+}
+
+/// SC8.3
 async fn three_of_four_do_not(stage: &mut Stage) -> Result<()> {
-    stage.cloud(&pool(4, 3, "1h")).await?;
+    stage.cloud(&pool(4, ("not-ready", 3), "1h")).await?;
     let mut autoscaler = stage.autoscaler(&["--scale-down-enabled=false"])?;
     let status = autoscaler
         .wait_status("three to be unready", |it| {
@@ -65,7 +80,7 @@ async fn three_of_four_do_not(stage: &mut Stage) -> Result<()> {
 
 /// SC8.2
 async fn nodes_of_others_halt_only_if_asked_to(stage: &mut Stage) -> Result<()> {
-    stage.cloud(&pool(5, 1, "9s")).await?;
+    stage.cloud(&pool(5, ("not-ready", 1), "9s")).await?;
     stage.wait_nodes(5).await?;
     stage.silent_nodes(6).await?;
     let all = ["--scale-down-enabled=false", "--unready-scope=all"];

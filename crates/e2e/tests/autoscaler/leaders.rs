@@ -10,7 +10,6 @@ cases![
     a_dry_run_changes_nothing,
     a_record_replays,
     people_are_answered_with_and_without_an_instance,
-    a_taint_that_a_crash_left_is_lifted,
 ];
 
 const POOL: &str = "
@@ -63,6 +62,7 @@ async fn a_dry_run_changes_nothing(stage: &mut Stage) -> Result<()> {
     autoscaler.stop().await
 }
 
+/// What was recorded of a node that came and went comes to the same again.
 async fn a_record_replays(stage: &mut Stage) -> Result<()> {
     stage.cloud(POOL).await?;
     let file = std::env::temp_dir().join(format!("record-{:016x}", rand::random::<u64>()));
@@ -71,6 +71,8 @@ async fn a_record_replays(stage: &mut Stage) -> Result<()> {
     autoscaler.wait_status("the group to be known", |it| target(it, "pool") == 0).await?;
     stage.pods(&["a", "b"], "2", &json!({})).await?;
     stage.wait_bound(2).await?;
+    stage.kubectl(&["delete", "pods", "--all", "--force", "--grace-period=0"]).await?;
+    autoscaler.wait_status("the idle node to go", |it| target(it, "pool") == 0).await?;
     autoscaler.stop().await?;
     let (code, words) = stage.windlass(&["autoscaler", "replay", &path])?;
     std::fs::remove_file(&file)?;
@@ -98,22 +100,4 @@ async fn people_are_answered_with_and_without_an_instance(stage: &mut Stage) -> 
     let (code, words) = ask(&["explain", "pool"])?;
     ensure!(code == 0 && words.contains("profile"), "{code}: {words}");
     Ok(())
-}
-
-/// SC7.1: a new leader does not know of the removal, so the node stays.
-async fn a_taint_that_a_crash_left_is_lifted(stage: &mut Stage) -> Result<()> {
-    stage.cloud(&POOL.replace("max: 10", "min: 1, max: 10, target: 1")).await?;
-    stage.wait_nodes(1).await?;
-    let taint = "ToBeDeletedByClusterAutoscaler=1700000000:NoSchedule";
-    stage.kubectl(&["taint", "node", "pool-0", taint]).await?;
-    let autoscaler = stage.autoscaler(&[])?;
-    e2e::wait::wait_for("the taint to be lifted", crate::stage::PATIENCE, async || {
-        let node = stage.kubectl(&["get", "node", "pool-0", "-o", "json"]).await?;
-        Ok(match node.contains("ToBeDeletedByClusterAutoscaler") {
-            true => e2e::wait::Level::Below("tainted".to_owned()),
-            false => e2e::wait::Level::Reached(()),
-        })
-    })
-    .await?;
-    autoscaler.stop().await
 }

@@ -1,15 +1,18 @@
-//! The autoscaler against a real API server and a real scheduler, with a simulated cloud over gRPC. The
-//! cases share one cluster and run one after the other, each with a cloud and a state of its own.
+//! The autoscaler against a real API server, scheduler and, where they matter, controllers, with a
+//! simulated cloud over gRPC. The cases of a lane share one cluster and run one after the other, each
+//! with a cloud and a state of its own.
 
 mod broken;
 mod growth;
 mod halt;
 mod leaders;
+mod leaving;
 mod stage;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
+use e2e::store::Lane;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::Runtime;
 
@@ -20,20 +23,27 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let runtime = Runtime::new().expect("a runtime can be made");
     let theatre = Arc::new(Mutex::new(Theatre::new(runtime)));
-    let trials = cases().into_iter().map(|case| trial(&theatre, case));
-    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+    let on_etcd = all().into_iter().map(|case| trial(&theatre, ("etcd", Lane::Etcd), case));
+    let on_windlass = main_ones().into_iter();
+    let on_windlass = on_windlass.map(|case| trial(&theatre, ("windlass", Lane::Windlass), case));
+    libtest_mimic::run(&arguments, on_etcd.chain(on_windlass).collect()).exit_code()
 }
 
-fn cases() -> Vec<Case> {
-    [growth::cases(), broken::cases(), halt::cases(), leaders::cases()].concat()
+fn all() -> Vec<Case> {
+    [main_ones(), broken::cases(), halt::cases(), leaders::cases()].concat()
 }
 
-fn trial(theatre: &Arc<Mutex<Theatre>>, case: Case) -> Trial {
+/// What works on one store has to work on the other: nodes that come, and nodes that go.
+fn main_ones() -> Vec<Case> {
+    [growth::cases(), leaving::cases()].concat()
+}
+
+fn trial(theatre: &Arc<Mutex<Theatre>>, (lane, store): (&str, Lane), case: Case) -> Trial {
     let theatre = theatre.clone();
-    Trial::ignorable_test(case.name, move || {
+    Trial::ignorable_test(format!("{lane}::{}", case.name), move || {
         // A case that panicked leaves the lock poisoned; the next one starts on a new stage.
         let mut theatre = theatre.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match theatre.play(case) {
+        match theatre.play(store, case) {
             Ok(None) => Ok(Completion::Completed),
             Ok(Some(reason)) => Ok(Completion::ignored_with(reason)),
             Err(error) => Err(Failed::from(format!("{error:?}"))),

@@ -1,24 +1,55 @@
 //! What the cases share: a cluster with a scheduler; and for each case a cloud, an autoscaler, and a
-//! look at what they do.
+//! look at what they do. The autoscaler logs in as the account of its own manifests, everybody else as
+//! the administrator.
+
+mod autoscaler;
+mod look;
+mod objects;
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use cloud_api::externalgrpc::NodeGroupIncreaseSizeRequest;
+use cloud_api::externalgrpc::cloud_provider_client::CloudProviderClient;
 use e2e::assets::Asset;
-use e2e::kube::{Apiserver, ApiserverOptions, Scheduler};
+use e2e::kube::{Apiserver, ApiserverOptions, Controllers, Identity, Scheduler};
+use e2e::ports;
 use e2e::process::{Process, Program};
 use e2e::scene::Scene;
 use e2e::store::{Lane, Store, StoreOptions};
-use e2e::wait::{Level, wait_for};
-use e2e::{http, ports};
 use futures::future::LocalBoxFuture;
 use registry::Registry;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tonic::transport::Endpoint;
 
-const NEEDS: [Asset; 5] =
-    [Asset::Etcd, Asset::KubeApiserver, Asset::Kubectl, Asset::KubeScheduler, Asset::Windlass];
+pub(crate) use autoscaler::{Autoscaler, group, target};
+pub(crate) use look::TO_BE_DELETED;
+
+/// Beside the store of the lane.
+const PEERS: [Asset; 5] = [
+    Asset::KubeApiserver,
+    Asset::Kubectl,
+    Asset::KubeScheduler,
+    Asset::KubeControllerManager,
+    Asset::Windlass,
+];
+
+/// The account that the manifests create, and its namespace.
+const HOME: &str = "kube-system";
+const ACCOUNT: &str = "windlass-autoscaler";
+
+/// What keeps pods at a number, budgets up to date and silent nodes known as such.
+const CONTROLLERS: &[&str] = &[
+    "replicaset-controller",
+    "disruption-controller",
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
+];
+
+/// Simulated kubelets renew their Leases every ten seconds.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
 
 /// On two shared cores everything takes its time; what is checked is what happens, not how fast.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
@@ -35,6 +66,7 @@ const KNOBS: &[&str] = &[
     "--scale-down-delay-after-add=4s",
     "--scale-down-delay-after-failure=4s",
     "--unknown-outcome-settle=1s",
+    "--unremovable-node-recheck-timeout=1s",
     "--node-delete-delay-after-taint=200ms",
     "--leader-elect-lease-duration=2s",
     "--leader-elect-renew-deadline=1500ms",
@@ -63,26 +95,22 @@ macro_rules! cases {
 pub(crate) use cases;
 
 pub(crate) struct Theatre {
-    stage: Option<Stage>,
+    stage: Option<(Lane, Stage)>,
     runtime: Runtime,
 }
 
 /// A cluster, and what the current case runs on it.
 pub(crate) struct Stage {
     cloud: Option<Process>,
+    cloud_port: u16,
     cloud_config: String,
+    controllers: Option<Controllers>,
     scheduler: Scheduler,
     server: Apiserver,
     _store: Store,
     scene: Scene,
     /// So that no two processes of cases write to one log.
     started: usize,
-}
-
-/// An autoscaler that runs.
-pub(crate) struct Autoscaler {
-    pub(crate) process: Process,
-    pub(crate) port: u16,
 }
 
 // === impl Theatre ===
@@ -94,24 +122,24 @@ impl Theatre {
 
     /// Plays a case; `Some` says why it could not be played. After a failure the next case gets a new
     /// cluster, since this one may be in any state.
-    pub(crate) fn play(&mut self, case: Case) -> Result<Option<String>> {
+    pub(crate) fn play(&mut self, lane: Lane, case: Case) -> Result<Option<String>> {
         let mut stage = match self.stage.take() {
-            Some(stage) => stage,
-            None => match Scene::open("autoscaler", &NEEDS)? {
-                Ok(scene) => self.runtime.block_on(Stage::set(scene))?,
-                Err(reason) => return Ok(Some(reason)),
-            },
+            Some((of, stage)) if of == lane => stage,
+            other => {
+                // Two API servers at once would be slow on a small machine.
+                drop(other);
+                let needs = [&[lane.asset()], &PEERS[..]].concat();
+                match Scene::open("autoscaler", &needs)? {
+                    Ok(scene) => self.runtime.block_on(Stage::set(scene, lane))?,
+                    Err(reason) => return Ok(Some(reason)),
+                }
+            }
         };
-        let outcome = self.runtime.block_on(async {
-            stage.clear().await?;
-            (case.play)(&mut stage).await?;
-            stage.cloud = None;
-            stage.scheduler.ensure_alive()
-        });
+        let outcome = self.runtime.block_on(stage.perform(case));
         if outcome.is_err() {
             stage.scene.on_failure();
         } else {
-            self.stage = Some(stage);
+            self.stage = Some((lane, stage));
         }
         outcome.map(|()| None)
     }
@@ -120,20 +148,54 @@ impl Theatre {
 // === impl Stage ===
 
 impl Stage {
-    async fn set(scene: Scene) -> Result<Self> {
-        let options = StoreOptions::new(Lane::Etcd, "store").flags(Lane::Etcd.without_sync());
+    async fn set(scene: Scene, lane: Lane) -> Result<Self> {
+        let options = StoreOptions::new(lane, "store").flags(lane.without_sync());
         let store = Store::start(&scene, &options).await?;
-        let server = Apiserver::start(&scene, &store, &ApiserverOptions::default()).await?;
+        let identities = vec![Identity::service_account(HOME, ACCOUNT)];
+        let options = ApiserverOptions { identities, ..ApiserverOptions::default() };
+        let server = Apiserver::start(&scene, &store, &options).await?;
         let scheduler = Scheduler::start(&scene, server.kubectl(), &[])?;
-        let (cloud, cloud_config) = (None, String::new());
-        Ok(Self { cloud, cloud_config, scheduler, server, _store: store, scene, started: 0 })
+        let stage = Self {
+            cloud: None,
+            cloud_port: 0,
+            cloud_config: String::new(),
+            controllers: None,
+            scheduler,
+            server,
+            _store: store,
+            scene,
+            started: 0,
+        };
+        stage.apply_manifests().await?;
+        Ok(stage)
+    }
+
+    /// As users do, but that its pods are processes of the cases.
+    async fn apply_manifests(&self) -> Result<()> {
+        let (code, manifests) = self.windlass(&["autoscaler", "manifests", "--replicas=0"])?;
+        ensure!(code == 0, "`windlass autoscaler manifests` ended with {code}");
+        let apply = ["apply", "--filename=-"];
+        self.server.kubectl().run_with_input(&apply, manifests.as_bytes()).await?;
+        Ok(())
+    }
+
+    async fn perform(&mut self, case: Case) -> Result<()> {
+        self.clear().await?;
+        (case.play)(self).await?;
+        self.cloud = None;
+        if let Some(mut controllers) = self.controllers.take() {
+            controllers.ensure_alive()?;
+        }
+        self.scheduler.ensure_alive()
     }
 
     /// No node, no pod, and a state that says that nothing is under way: one that is missing would be
     /// taken for lost, and nothing removed for minutes.
     async fn clear(&mut self) -> Result<()> {
-        self.cloud = None;
-        let all: [&[&str]; 5] = [
+        (self.cloud, self.controllers) = (None, None);
+        let all: [&[&str]; 7] = [
+            &["delete", "replicasets", "--all"],
+            &["delete", "poddisruptionbudgets", "--all"],
             &["delete", "pods", "--all", "--force", "--grace-period=0", "--wait=true"],
             &["delete", "resourceclaims", "--all"],
             &["delete", "nodes", "--all"],
@@ -180,7 +242,7 @@ impl Stage {
         fs::write(&file, scenario).context("write the scenario")?;
         let config = folder.join(format!("{name}-provider.yaml"));
         fs::write(&config, format!("address: 127.0.0.1:{port}\n")).context("write the address")?;
-        self.cloud_config = config.display().to_string();
+        (self.cloud_port, self.cloud_config) = (port, config.display().to_string());
         let kubeconfig = self.server.kubectl().kubeconfig().display();
         let cloud = Process::start(&Program {
             name,
@@ -199,10 +261,30 @@ impl Stage {
         Ok(())
     }
 
+    /// The controllers of a real cluster, until the case ends.
+    pub(crate) fn controllers(&mut self) -> Result<()> {
+        let name = self.log_name("kube-controller-manager");
+        let options = (CONTROLLERS, SILENCE_MAX);
+        self.controllers =
+            Some(Controllers::start(&self.scene, self.server.kubectl(), name, options)?);
+        Ok(())
+    }
+
+    /// Somebody else raises a group's target.
+    pub(crate) async fn raise_by_hand(&self, group: &str, by: i32) -> Result<()> {
+        let address = format!("http://127.0.0.1:{}", self.cloud_port);
+        let channel = Endpoint::from_shared(address)?.connect().await.context("reach the cloud")?;
+        let mut cloud = CloudProviderClient::new(channel);
+        let request = NodeGroupIncreaseSizeRequest { delta: by, id: group.to_owned() };
+        cloud.node_group_increase_size(request).await.context("raise the target by hand")?;
+        Ok(())
+    }
+
     /// An autoscaler, with times of seconds and these flags besides.
     pub(crate) fn autoscaler(&mut self, flags: &[&str]) -> Result<Autoscaler> {
         let [port] = ports::free()?;
-        let kubeconfig = self.server.kubectl().kubeconfig().display().to_string();
+        let account = Identity::service_account(HOME, ACCOUNT).user;
+        let kubeconfig = self.server.kubectl_of(&account)?.kubeconfig().display().to_string();
         let mut arguments: Vec<String> = ["autoscaler", "run"].map(ToOwned::to_owned).to_vec();
         arguments.extend(KNOBS.iter().chain(flags).map(ToString::to_string));
         arguments.extend([
@@ -225,17 +307,6 @@ impl Stage {
         format!("--kubeconfig={}", self.server.kubectl().kubeconfig().display())
     }
 
-    /// Nodes that nobody's kubelet reports for, in no group.
-    pub(crate) async fn silent_nodes(&self, count: usize) -> Result<()> {
-        let node = |number: usize| {
-            let metadata = json!({"name": format!("silent-{number}")});
-            json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
-        };
-        let nodes: Vec<Value> = (0..count).map(node).collect();
-        self.server.kubectl().create(&nodes).await?;
-        Ok(())
-    }
-
     /// Runs a command of the binary and returns what it prints.
     pub(crate) fn windlass(&self, arguments: &[&str]) -> Result<(i32, String)> {
         let path = self.scene.program(Asset::Windlass)?;
@@ -243,177 +314,4 @@ impl Stage {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok((output.status.code().unwrap_or(-1), text))
     }
-
-    /// Pods that nobody controls, each with this CPU.
-    pub(crate) async fn pods(&self, names: &[&str], cpu: &str, more: &Value) -> Result<()> {
-        let pod = |name: &&str| {
-            let mut spec = json!({
-                "containers": [{
-                    "name": "main",
-                    "image": "none",
-                    "resources": {"requests": {"cpu": cpu}},
-                }],
-                "terminationGracePeriodSeconds": 0,
-            });
-            for (key, value) in more.as_object().into_iter().flatten() {
-                spec[key] = value.clone();
-            }
-            let metadata = json!({"name": name, "namespace": "default"});
-            json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
-        };
-        let pods: Vec<Value> = names.iter().map(pod).collect();
-        self.server.kubectl().create(&pods).await?;
-        Ok(())
-    }
-
-    /// A claim to devices, of a class that nobody has.
-    pub(crate) async fn claim(&self, name: &str) -> Result<()> {
-        let request = json!({"name": "device", "exactly": {"deviceClassName": "none"}});
-        let claim = json!({
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"devices": {"requests": [request]}},
-        });
-        self.server.kubectl().create(&[claim]).await?;
-        Ok(())
-    }
-
-    /// Which pod is on which node; those that wait are not told.
-    pub(crate) async fn bound(&self) -> Result<Vec<(String, String)>> {
-        let pods = self.json(&["get", "pods", "-n", "default"]).await?;
-        let items = pods["items"].as_array().cloned().unwrap_or_default();
-        let bound = items.iter().filter_map(|pod| {
-            let node = pod["spec"]["nodeName"].as_str()?;
-            Some((pod["metadata"]["name"].as_str()?.to_owned(), node.to_owned()))
-        });
-        Ok(bound.collect())
-    }
-
-    pub(crate) async fn wait_bound(&self, count: usize) -> Result<Vec<(String, String)>> {
-        wait_for(&format!("{count} pods to be bound"), PATIENCE, async || {
-            let bound = self.bound().await?;
-            Ok(match bound.len() == count {
-                true => Level::Reached(bound),
-                false => Level::Below(format!("{bound:?}")),
-            })
-        })
-        .await
-    }
-
-    pub(crate) async fn wait_nodes(&self, count: usize) -> Result<()> {
-        wait_for(&format!("{count} nodes"), PATIENCE, async || {
-            let nodes = self.json(&["get", "nodes"]).await?;
-            let names: Vec<&Value> = nodes["items"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|it| &it["metadata"]["name"])
-                .collect();
-            Ok(match names.len() == count {
-                true => Level::Reached(()),
-                false => Level::Below(format!("{names:?}")),
-            })
-        })
-        .await
-    }
-
-    /// Waits for an Event, by its reason, and returns its note.
-    pub(crate) async fn wait_event(&self, reason: &str) -> Result<String> {
-        wait_for(&format!("the event {reason}"), PATIENCE, async || {
-            let events = self.json(&["get", "events.events.k8s.io", "-A"]).await?;
-            let items = events["items"].as_array().cloned().unwrap_or_default();
-            let found = items.iter().find(|event| event["reason"] == reason);
-            Ok(match found {
-                Some(event) => {
-                    Level::Reached(event["note"].as_str().unwrap_or_default().to_owned())
-                }
-                None => {
-                    let reasons: Vec<&Value> = items.iter().map(|event| &event["reason"]).collect();
-                    Level::Below(format!("{reasons:?}"))
-                }
-            })
-        })
-        .await
-    }
-}
-
-// === impl Autoscaler ===
-
-impl Autoscaler {
-    /// What it answers about itself.
-    pub(crate) async fn status(&mut self) -> Result<Value> {
-        self.process.ensure_alive()?;
-        let answer = http::get(self.port, "/status").await?;
-        ensure!(answer.status == 200, "{}: {}", answer.status, answer.body);
-        answer.json()
-    }
-
-    pub(crate) async fn explain(&self, name: &str) -> Result<String> {
-        let answer = http::get(self.port, &format!("/explain/{name}")).await?;
-        Ok(answer.body)
-    }
-
-    /// Waits until what it says of a name has these words.
-    pub(crate) async fn wait_explained(&mut self, name: &str, words: &str) -> Result<String> {
-        wait_for(&format!("{name} to be explained by {words}"), PATIENCE, async || {
-            self.process.ensure_alive()?;
-            // It may not listen yet.
-            Ok(match self.explain(name).await {
-                Ok(said) if said.contains(words) => Level::Reached(said),
-                Ok(said) => Level::Below(said),
-                Err(error) => Level::Below(format!("{error:#}")),
-            })
-        })
-        .await
-    }
-
-    /// The value of a metric, summed over its labels; zero if it was never touched.
-    pub(crate) async fn metric(&self, name: &str) -> Result<f64> {
-        let answer = http::get(self.port, "/metrics").await?;
-        let samples = answer.body.lines().filter(|line| {
-            line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']))
-        });
-        let values = samples.map(|line| {
-            let value = line.rsplit(' ').next().context("a sample has a value")?;
-            value.parse::<f64>().with_context(|| format!("read `{line}`"))
-        });
-        values.sum()
-    }
-
-    /// Waits until its status is as wanted.
-    pub(crate) async fn wait_status(
-        &mut self,
-        what: &str,
-        wanted: impl Fn(&Value) -> bool,
-    ) -> Result<Value> {
-        wait_for(what, PATIENCE, async || {
-            Ok(match self.status().await {
-                Ok(status) if wanted(&status) => Level::Reached(status),
-                Ok(status) => Level::Below(status.to_string()),
-                Err(error) => {
-                    self.process.ensure_alive()?;
-                    Level::Below(format!("{error:#}"))
-                }
-            })
-        })
-        .await
-    }
-
-    pub(crate) async fn stop(self) -> Result<()> {
-        let status = self.process.stop().await?;
-        ensure!(status.success(), "the autoscaler ended with {status}");
-        Ok(())
-    }
-}
-
-/// A group's part of a status.
-pub(crate) fn group<'a>(status: &'a Value, name: &str) -> &'a Value {
-    let groups = status["nodeGroups"].as_array().map(Vec::as_slice).unwrap_or_default();
-    groups.iter().find(|group| group["name"] == name).unwrap_or(&Value::Null)
-}
-
-/// How many nodes a group is meant to have; −1 if that is not known.
-pub(crate) fn target(status: &Value, name: &str) -> i64 {
-    group(status, name)["health"]["cloudProviderTarget"].as_i64().unwrap_or(-1)
 }

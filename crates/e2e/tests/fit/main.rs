@@ -20,7 +20,7 @@ use model::Model;
 use stage::{Decision, Stage};
 
 /// Worlds, by default and at length.
-const WORLDS: (usize, usize) = (20, 200);
+const WORLDS: (usize, usize) = (200, 5_000);
 
 /// Pods that look for a place in each.
 const PENDING_PODS: usize = 8;

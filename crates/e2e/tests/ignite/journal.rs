@@ -3,12 +3,21 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use journal::suite::{Subject, put, record};
+use journal::suite::{Subject, put, record, tombstone};
 use journal::{Batch, BatchId, Journal};
-use journal_ignite::IgniteJournal;
+use journal_ignite::{Error, IgniteJournal, Verified};
 use mvcc::Revision;
 
 use crate::stage::{Case, Kind, Stage};
+
+/// Obligations that take many commits each, up to a minute and more on a busy machine.
+const LONG: [&str; 5] = [
+    "maintenance_changes_nothing_that_is_kept",
+    "what_is_forgotten_during_maintenance_stays_forgotten",
+    "a_condensed_journal_takes_little_more_than_it_keeps",
+    "readers_see_only_whole_batches",
+    "histories_agree_with_the_model",
+];
 
 /// Journals in one set of tables.
 struct OnIgnite {
@@ -47,6 +56,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 check(&mut OnIgnite::new(stage)?);
                 Ok(())
             }),
+            is_long: kind == Kind::Three || LONG.contains(&name),
         })
     });
     let dead = Case::new(
@@ -56,11 +66,14 @@ pub(crate) fn cases() -> Vec<Case> {
     );
     let mut cases = suite.concat();
     cases.extend([
-        dead,
+        dead.at_length(),
         Case::new("single::journal::sql_shows_what_is_kept", Kind::Single, sql_shows_what_is_kept),
+        Case::new(
+            "single::journal::a_row_that_differs_is_found",
+            Kind::Single,
+            a_row_that_differs_is_found,
+        ),
     ]);
-    // Cases of one kind follow each other, so that each kind starts once.
-    cases.sort_by_key(|case| case.kind == Kind::Three);
     cases
 }
 
@@ -109,7 +122,7 @@ fn sql_shows_what_is_kept(stage: &mut Stage) -> Result<()> {
         let client = ignite_client::Client::connect(stage.client()).await?;
         let mut values = Vec::new();
         for statement in [
-            format!("SELECT MOD_REV FROM {schema}.KV WHERE K = CAST('key' AS VARBINARY)"),
+            format!("SELECT MOD_REV FROM {schema}.KV WHERE K = x'6B6579'"),
             format!("SELECT COUNT(*) FROM {schema}.HISTORY WHERE REV >= 3 AND REV < 5"),
             format!("SELECT REV FROM {schema}.HEAD"),
         ] {
@@ -120,5 +133,41 @@ fn sql_shows_what_is_kept(stage: &mut Stage) -> Result<()> {
     };
     let values = stage.runtime.block_on(asked)?;
     ensure!(values == [Some(4), Some(2), Some(4)], "{values:?}");
+    Ok(())
+}
+
+/// Whatever somebody does to KV, comparing it with HISTORY names the key.
+fn a_row_that_differs_is_found(stage: &mut Stage) -> Result<()> {
+    let mut subject = OnIgnite::new(stage)?;
+    let schema = subject.options.schema.clone();
+    let journal = subject.open();
+    let epoch = journal.claim().context("claim")?;
+    write(&journal, BatchId { epoch, number: 1 }, 2)?;
+    write(&journal, BatchId { epoch, number: 2 }, 3)?;
+    let deleted = vec![record(4, [put(4, "other", b"1"), tombstone(4, "key")])];
+    let batch = Batch { id: BatchId { epoch, number: 3 }, records: deleted, meta: Vec::new() };
+    journal.append(epoch, &batch).context("append")?;
+    let verified = journal.verify().context("verify")?;
+    let expected = Verified { revision: Revision(4), keys: 1, changes: 4 };
+    ensure!(verified == expected, "{verified:?}");
+    for (statement, key) in [
+        ("UPDATE KV SET V = x'32' WHERE K = x'6F74686572'", "other"),
+        ("UPDATE KV SET V = x'31', LEASE = 7 WHERE K = x'6F74686572'", "other"),
+        ("DELETE FROM KV", "other"),
+        (
+            "INSERT INTO KV (K, V, CREATE_REV, MOD_REV, VERSION, LEASE) VALUES (x'6B6579', x'31', 2, 3, 2, 0)",
+            "key",
+        ),
+    ] {
+        let statement = statement.replace("KV", &format!("{schema}.KV"));
+        let changed = async {
+            let client = ignite_client::Client::connect(stage.client()).await?;
+            client.execute(None, &statement, &[]).await.map(drop)
+        };
+        stage.runtime.block_on(changed).with_context(|| statement.clone())?;
+        let found = journal.verify();
+        let is_named = matches!(&found, Err(Error::Disagree { key: named, .. }) if named == key);
+        ensure!(is_named, "{statement}: {found:?}");
+    }
     Ok(())
 }

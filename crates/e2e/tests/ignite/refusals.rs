@@ -1,11 +1,10 @@
 //! What a journal refuses, and in which words.
 
 use anyhow::{Context, Result, ensure};
-use ignite_client::Credentials;
 use journal::Journal;
-use journal_ignite::{IgniteJournal, Options, init};
+use journal_ignite::{IgniteJournal, Options, TlsFiles, init};
 
-use crate::stage::{Case, Kind, Stage};
+use crate::stage::{Case, Kind, Stage, user};
 
 pub(crate) fn cases() -> Vec<Case> {
     vec![
@@ -17,8 +16,9 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         Case::new("refusals::too_few_replicas", Kind::Single, too_few_replicas),
         Case::new("refusals::a_lost_grid", Kind::Single, a_lost_grid),
-        Case::new("refusals::an_unsynced_log", Kind::Unsynced, an_unsynced_log),
-        Case::new("refusals::a_wrong_password", Kind::Secured, a_wrong_password),
+        Case::new("refusals::an_unsynced_log", Kind::Guarded, an_unsynced_log),
+        Case::new("refusals::a_wrong_password", Kind::Guarded, a_wrong_password),
+        Case::new("refusals::a_wrong_certificate", Kind::Guarded, a_wrong_certificate),
     ]
 }
 
@@ -40,10 +40,10 @@ fn a_wrong_address(stage: &mut Stage) -> Result<()> {
     let [nobody] = e2e::ports::free()?;
     options.client.addresses = vec![format!("127.0.0.1:{nobody}")];
     expect(&refusal(options)?, &["connect to the grid", "cannot connect to 127.0.0.1:"])?;
-    // Somebody listens, but speaks something else.
+    // Somebody listens, but waits for the end of a line that never comes.
     let mut options = stage.journal();
     options.client.addresses = stage.ignite.rest();
-    expect(&refusal(options)?, &["does not speak the protocol of Ignite's clients"])
+    expect(&refusal(options)?, &["did not greet", "is it a port for Ignite's clients?"])
 }
 
 fn no_journal_and_a_foreign_one(stage: &mut Stage) -> Result<()> {
@@ -90,13 +90,14 @@ fn an_unsynced_log(stage: &mut Stage) -> Result<()> {
     init(&options)?;
     IgniteJournal::open(options.clone()).context("unsafe settings are allowed")?;
     options.is_unsafe_allowed = false;
-    expect(&refusal(options)?, &["ignite.raft.fsync of 127.0.0.1:", "is false, it must be true"])
+    let told = refusal(options)?;
+    expect(&told, &["ignite.raft.fsync of https://127.0.0.1:", "is false, it must be true"])
 }
 
 fn a_wrong_password(stage: &mut Stage) -> Result<()> {
     let mut options = stage.journal();
+    options.client.credentials = None;
     expect(&refusal(options.clone())?, &["user or password are wrong"])?;
-    let user = |password: &str| Credentials { user: "ignite".into(), password: password.into() };
     options.client.credentials = Some(user("wrong"));
     expect(&refusal(options.clone())?, &["user or password are wrong"])?;
     options.client.credentials = Some(user("ignite"));
@@ -104,6 +105,28 @@ fn a_wrong_password(stage: &mut Stage) -> Result<()> {
     let journal = IgniteJournal::open(options).context("the right password")?;
     journal.claim().context("claim")?;
     Ok(())
+}
+
+/// Neither side talks to somebody it does not know.
+fn a_wrong_certificate(stage: &mut Stage) -> Result<()> {
+    let right = stage.journal();
+    let files = right.tls.clone().context("the node is guarded")?;
+    let own = files.own.clone().context("the node asks for a certificate")?;
+    let with = |files| {
+        let mut wrong = right.clone();
+        wrong.tls = Some(files);
+        wrong
+    };
+    let told = refusal(with(TlsFiles { authorities: own.certificate, ..files.clone() }))?;
+    expect(&told, &["cannot connect to 127.0.0.1:", "UnknownIssuer"])?;
+    let elsewhere = Options::from_url("ignite://a:1?ca=b&name=elsewhere")?.tls.context("a name")?;
+    let server_name = elsewhere.server_name;
+    let told = refusal(with(TlsFiles { server_name, ..files.clone() }))?;
+    expect(&told, &["cannot connect to 127.0.0.1:", "not valid for name"])?;
+    let told = refusal(with(TlsFiles { own: None, ..files.clone() }))?;
+    expect(&told, &["127.0.0.1:"])?;
+    let nowhere = TlsFiles { authorities: "/nowhere/ca.pem".into(), ..files };
+    expect(&refusal(with(nowhere))?, &["cannot read /nowhere/ca.pem"])
 }
 
 /// A writer whose grid is gone for good says so and takes no more.

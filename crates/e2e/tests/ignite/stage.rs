@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use e2e::ignite::{Ignite, Settings};
+use e2e::ignite::{Guard, Ignite, Settings};
+use ignite_client::Credentials;
+use journal_ignite::{OwnFiles, TlsFiles};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -12,13 +14,11 @@ use tokio::runtime::Runtime;
 const LIBRARY: &str = "TEST_ASSET_IGNITE3_LIB";
 
 /// What kind of cluster a case runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Single,
-    /// One node whose Raft log is not synced.
-    Unsynced,
-    /// One node that wants user and password.
-    Secured,
+    /// One node that wants user, password and certificates. Its Raft log is not synced.
+    Guarded,
     Three,
 }
 
@@ -29,6 +29,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) play: Play,
+    /// Whether it is left out unless tests run at length, or it is asked for by `--ignored`.
+    pub(crate) is_long: bool,
 }
 
 /// Where a case plays.
@@ -50,7 +52,11 @@ pub(crate) struct Theatre {
 
 impl Case {
     pub(crate) fn new(name: &str, kind: Kind, play: fn(&mut Stage) -> Result<()>) -> Self {
-        Self { name: name.to_owned(), kind, play: Arc::new(play) }
+        Self { name: name.to_owned(), kind, play: Arc::new(play), is_long: false }
+    }
+
+    pub(crate) fn at_length(self) -> Self {
+        Self { is_long: true, ..self }
     }
 }
 
@@ -60,8 +66,9 @@ impl Kind {
     fn settings(self) -> Settings {
         Settings {
             nodes: if self == Self::Three { 3 } else { 1 },
-            is_synced: self != Self::Unsynced,
-            is_secured: self == Self::Secured,
+            is_synced: self != Self::Guarded,
+            is_guarded: self == Self::Guarded,
+            is_quick: self != Self::Three,
         }
     }
 }
@@ -81,6 +88,16 @@ impl Stage {
     /// Of a journal with tables of its own; a single node can have no three replicas.
     pub(crate) fn journal(&mut self) -> journal_ignite::Options {
         let mut options = journal_ignite::Options::new(self.client(), self.ignite.rest());
+        if let Some(Guard { authority, certificate, key, .. }) = self.ignite.guard() {
+            let own = OwnFiles { certificate: certificate.clone(), key: key.clone() };
+            options.tls = Some(TlsFiles {
+                authorities: authority.clone(),
+                own: Some(own),
+                server_name: None,
+            });
+            options.client.credentials = Some(user("ignite"));
+            options.rest = self.ignite.rest_tls();
+        }
         options.schema = self.schema();
         if self.kind != Kind::Three {
             options.replicas = 1;
@@ -88,6 +105,11 @@ impl Stage {
         }
         options
     }
+}
+
+/// The user that Ignite has by default, with any password.
+pub(crate) fn user(password: &str) -> Credentials {
+    Credentials { user: "ignite".to_owned(), password: password.to_owned() }
 }
 
 // === impl Theatre ===

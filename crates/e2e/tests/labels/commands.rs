@@ -27,6 +27,7 @@ cases! {
     forget_needs_an_empty_queue,
     export_and_import_round_trip,
     dry_run_processor_writes_nothing,
+    dry_run_watcher_writes_nothing,
     system_labels_stored_is_the_seeds_pure_rule,
     poison_is_set_aside_and_said,
     run_does_both,
@@ -159,6 +160,32 @@ async fn dry_run_processor_writes_nothing(stage: &mut Stage) -> Result<()> {
     rehearsal.stop().await?;
     stage.run_both().await?;
     cluster.wait_stored("rehearsed", &gold()).await?;
+    Ok(())
+}
+
+/// Everything that would be written is said, and nothing is: no transaction, checkpoint, position or
+/// Lease.
+async fn dry_run_watcher_writes_nothing(stage: &mut Stage) -> Result<()> {
+    stage.run(0, 0).await?;
+    let cluster = stage.cluster();
+    let user = stage.world.account(Role::Watch).to_owned();
+    let before = stage.world.audit.requests()?.len();
+    let rehearsal = stage.world.replica_with(Role::Watch, &["--dry-run"]).await?;
+    cluster.add("imagined", &gold()).await?;
+    cluster.remove("imagined").await?;
+    wait_for("the rehearsal to say what it would post", PATIENCE, async || {
+        let said = rehearsal.metric("windlass_labels_transactions_created_total").await?;
+        Ok(if said >= 2.0 { Level::Reached(()) } else { Level::Below(format!("{said}")) })
+    })
+    .await?;
+    rehearsal.stop().await?;
+    let requests = stage.world.audit.requests()?;
+    let written = requests[before..].iter().find(|request| {
+        let reads = ["get", "list", "watch"].contains(&request.verb.as_str());
+        request.user == user && !reads && request.resource != "selfsubjectaccessreviews"
+    });
+    ensure!(written.is_none(), "the rehearsal wrote: {written:?}");
+    ensure!(cluster.transactions("imagined").await?.is_empty());
     Ok(())
 }
 

@@ -112,7 +112,7 @@ async fn api_server_restarts_while_nodes_come_and_go(stage: &mut Stage) -> Resul
     for node in &nodes {
         cluster.wait_restored(node, &gold()).await?;
     }
-    stage.restored_once(&nodes)?;
+    stage.restored_once(&nodes).await?;
     stage.run(1, 1).await
 }
 
@@ -124,14 +124,14 @@ async fn storage_stalls(stage: &mut Stage) -> Result<()> {
     pass(STALL).await?;
     stage.world.store.process()?.signal(Signal::CONT)?;
     cluster.wait_restored("slow-storage", &gold()).await?;
-    stage.restored_once(&["slow-storage".to_owned()])
+    stage.restored_once(&["slow-storage".to_owned()]).await
 }
 
 /// The other watcher posts what the stalled one would have; awake again, it posts nothing twice.
 async fn watcher_stalls(stage: &mut Stage) -> Result<()> {
     stage.run(2, 1).await?;
     let cluster = stage.cluster();
-    stage.watchers[0].pause()?;
+    stage.watchers[0].pause().await?;
     cluster.remember("one-eye", &gold()).await?;
     cluster.add("one-eye", &BTreeMap::new()).await?;
     cluster.wait_restored("one-eye", &gold()).await?;
@@ -139,7 +139,7 @@ async fn watcher_stalls(stage: &mut Stage) -> Result<()> {
     stage.watchers[0].resume()?;
     cluster.remember("one-eye-probe", &gold()).await?;
     cluster.wait_settled("one-eye").await?;
-    stage.restored_once(&["one-eye".to_owned()])?;
+    stage.restored_once(&["one-eye".to_owned()]).await?;
     stage.run(1, 1).await
 }
 
@@ -188,9 +188,9 @@ async fn replicas_are_killed_at_random(stage: &mut Stage) -> Result<()> {
     }
     for node in &nodes {
         cluster.wait_restored(node, &labels_of(node)).await?;
-        cluster.wait_settled(node).await?;
+        cluster.wait_worked_off(node).await?;
     }
-    stage.restored_once(&nodes)?;
+    stage.restored_once(&nodes).await?;
     stage.run(1, 1).await
 }
 

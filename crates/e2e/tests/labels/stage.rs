@@ -9,11 +9,18 @@ use anyhow::{Context, Result, ensure};
 use e2e::labels::{Cluster, Replica, Role, World, WorldOptions, labels};
 use e2e::scene::Scene;
 use e2e::store::Lane;
+use etcd_api::etcdserverpb::RangeRequest;
 use futures::future::LocalBoxFuture;
 use tokio::runtime::Runtime;
 
 /// Replicas of one kind, where one shall not be enough.
 pub(crate) const CROWD: usize = 4;
+
+/// Where the API server keeps Nodes, from the first key to the end.
+const NODE_KEYS: (&str, &str) = ("/registry/minions/", "/registry/minions0");
+
+/// The version in the store of a Node that was created and then written once.
+const RESTORED_ONCE: i64 = 2;
 
 /// One named test.
 #[derive(Clone, Copy)]
@@ -137,26 +144,50 @@ impl Stage {
         Ok(self.cluster())
     }
 
-    /// One write to each node by the service, since only one incarnation of it was restored.
+    /// One write to each of these nodes, which nobody but the service writes to.
     ///
-    /// A replica that is killed while it asks is answered to nobody: the API server notes a failure,
-    /// and the write may have been carried out all the same. That can be the one write.
-    pub(crate) fn restored_once(&self, nodes: &[String]) -> Result<()> {
-        let user = self.world.account(Role::Process);
-        let mut patches: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for request in self.world.audit.requests()? {
-            if request.user == user && request.verb == "patch" && request.resource == "nodes" {
-                patches.entry(request.name).or_default().push(request.code);
-            }
-        }
-        let answers = |node: &String| patches.get(node).map_or(&[][..], Vec::as_slice);
+    /// The store is asked, and not the audit log alone: a replica that is killed while it asks is
+    /// answered to nobody, and the log has a failure for a write that may have been carried out.
+    /// The store counts what was.
+    pub(crate) async fn restored_once(&self, nodes: &[String]) -> Result<()> {
+        let versions = self.versions_of_nodes().await?;
+        let mut answers = self.answers_to_node_patches()?;
         let wrong: Vec<_> = nodes
             .iter()
-            .map(|node| (node, answers(node)))
-            .filter(|(_, codes)| !is_one_write(codes))
+            .map(|node| (node, versions.get(node), answers.remove(node).unwrap_or_default()))
+            .filter(|(_, version, codes)| {
+                // A deleted incarnation's versions are gone; the log still has its writes.
+                let answered = codes.iter().filter(|code| **code == 200).count();
+                *version != Some(&RESTORED_ONCE) || answered > 1
+            })
             .collect();
-        ensure!(wrong.is_empty(), "restored more or less than once: {wrong:?}");
+        ensure!(wrong.is_empty(), "restored more or less than once (version, answers): {wrong:?}");
         Ok(())
+    }
+
+    /// How often each live Node was written, its creation included.
+    async fn versions_of_nodes(&self) -> Result<BTreeMap<String, i64>> {
+        let (first, end) = NODE_KEYS;
+        let request = RangeRequest {
+            key: first.into(),
+            range_end: end.into(),
+            keys_only: true,
+            ..RangeRequest::default()
+        };
+        let kvs = self.world.store.client()?.kv().range(request).await?.into_inner().kvs;
+        let name = |key: &[u8]| String::from_utf8_lossy(&key[first.len()..]).into_owned();
+        Ok(kvs.iter().map(|kv| (name(kv.key()), kv.version())).collect())
+    }
+
+    fn answers_to_node_patches(&self) -> Result<BTreeMap<String, Vec<u64>>> {
+        let user = self.world.account(Role::Process);
+        let mut answers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for request in self.world.audit.requests()? {
+            if request.user == user && request.verb == "patch" && request.resource == "nodes" {
+                answers.entry(request.name).or_default().push(request.code);
+            }
+        }
+        Ok(answers)
     }
 
     /// A copy of the store's data, taken while nothing runs; replicas are stopped.
@@ -187,13 +218,6 @@ impl Stage {
         self.world.store.restart().await?;
         self.world.server.restart().await
     }
-}
-
-/// Whether these answers to writes of one object can be those to one write that was carried out.
-fn is_one_write(codes: &[u64]) -> bool {
-    let carried_out = codes.iter().filter(|code| **code == 200).count();
-    let is_cut_off = codes.iter().any(|code| *code >= 500 || *code == 0);
-    carried_out == 1 || (carried_out == 0 && is_cut_off)
 }
 
 fn copy(from: &PathBuf, to: &PathBuf) -> Result<()> {

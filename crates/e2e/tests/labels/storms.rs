@@ -68,7 +68,7 @@ async fn processors_are_down_for_a_whole_storm(stage: &mut Stage) -> Result<()> 
 
 /// What has to be so after every storm.
 async fn leave(stage: &mut Stage, nodes: &[String]) -> Result<()> {
-    stage.restored_once(nodes)?;
+    stage.restored_once(nodes).await?;
     let locks = stage.cluster().locks().await?;
     ensure!(locks.is_empty(), "locks left behind: {locks:?}");
     stage.run(1, 1).await

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use e2e::sharding::arena::{LEASE, SETTLE_WAIT};
-use e2e::sharding::{Arena, Persona, Puppet};
+use e2e::sharding::{Arena, Persona, Puppet, Role};
 use e2e::wait::{Level, wait_for};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{
@@ -29,7 +29,7 @@ cases! {
 const OBJECTS: usize = 12;
 
 async fn join(stage: &Stage, arena: &Arena, id: &str) -> Result<Puppet> {
-    Puppet::join(&stage.world, arena, id, &json!({})).await
+    Puppet::join(&stage.world, arena, id).await
 }
 
 async fn finish(stage: &Stage, arena: &Arena) -> Result<()> {
@@ -79,7 +79,7 @@ async fn objects_being_deleted_are_moved_like_others(stage: &Stage) -> Result<()
         let secret: Secret = serde_json::from_value(json!({ "metadata": metadata }))?;
         arena.secrets().create(&PostParams::default(), &secret).await?;
     }
-    let a = join(stage, &arena, "a-0").await?;
+    let a = Puppet::join_as(&stage.world, &arena, "a-0", &Role::brief()).await?;
     arena.wait_spread(&["a-0"]).await?;
     for number in 0..OBJECTS {
         let name = format!("site-{number}");

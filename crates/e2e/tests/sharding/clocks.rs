@@ -5,7 +5,7 @@ use e2e::sharding::InstanceOptions;
 use e2e::skew::Clock;
 use serde_json::json;
 
-use crate::crew::{Crew, only_moves};
+use crate::crew::{Crew, only_moves, patient};
 use crate::stage::{Stage, cases};
 
 cases! {
@@ -27,22 +27,20 @@ async fn clocks_differ_by_half_a_minute(stage: &mut Stage) -> Result<()> {
         Ok(clock)
     };
     let (ahead, behind) = (clock("ahead", SKEW_SECONDS)?, clock("behind", -SKEW_SECONDS)?);
-    let at = |clock: &Clock| InstanceOptions {
+    let at = |clock: &Clock, options: InstanceOptions| InstanceOptions {
         environment: clock.environment(),
-        ..InstanceOptions::default()
+        ..options
     };
     stage.run(0).await?;
     stage.sharders.push(stage.world.sharder_in(behind.environment()).await?);
-    let (mut crew, _) =
-        Crew::assemble_with(stage, "skewed", &json!({}), &["a-0"], at(&ahead)).await?;
+    let alone = [("a-0", at(&ahead, patient()))];
+    let (mut crew, _) = Crew::assemble_with(stage, "skewed", &json!({}), &alone).await?;
     crew.arena.skew = std::time::Duration::from_secs(SKEW_SECONDS.unsigned_abs() + 1);
     let renewed = crew.arena.leases().get("a-0").await?.spec.and_then(|spec| spec.renew_time);
     let ahead_by = renewed.context("it was renewed")?.0.duration_since(jiff::Timestamp::now());
     ensure!(ahead_by.as_secs() > SKEW_SECONDS / 2, "its clock is not ahead: {ahead_by:?}");
-    crew.options = at(&behind);
-    crew.join(stage, "b-0").await?;
+    crew.join_as(stage, "b-0", &at(&behind, InstanceOptions::default())).await?;
     let of_two = crew.settle().await?;
-    crew.options = InstanceOptions::default();
     crew.join(stage, "c-0").await?;
     let of_three = crew.settle().await?;
     only_moves(&of_two, &of_three, |_, to| to == "c-0")?;

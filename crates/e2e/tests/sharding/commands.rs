@@ -31,8 +31,8 @@ async fn json_of(stage: &Stage, arguments: &[&str]) -> Result<Value> {
 async fn status_explain_and_simulate_tell_what_is_and_would_be(stage: &Stage) -> Result<()> {
     let arena = stage.arena("asked", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
-    let _a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
-    let _b = Puppet::join(&stage.world, &arena, "b-0", &json!({})).await?;
+    let _a = Puppet::join(&stage.world, &arena, "a-0").await?;
+    let _b = Puppet::join(&stage.world, &arena, "b-0").await?;
     let owners = arena.wait_spread(&["a-0", "b-0"]).await?;
     arena.wait_reason("Ready", "InstancesReady").await?;
 
@@ -85,9 +85,9 @@ async fn questions_without_an_answer_say_so(stage: &Stage) -> Result<()> {
 async fn metrics_and_health_are_served(stage: &Stage) -> Result<()> {
     let arena = stage.arena("counted", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
-    let _a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
+    let _a = Puppet::join(&stage.world, &arena, "a-0").await?;
     arena.wait_spread(&["a-0"]).await?;
-    let _b = Puppet::join(&stage.world, &arena, "b-0", &json!({})).await?;
+    let _b = Puppet::join(&stage.world, &arena, "b-0").await?;
     arena.wait_spread(&["a-0", "b-0"]).await?;
     let sharder = &stage.sharders[0];
     for name in ["assignments_total", "moves_total", "drains_total", "drain_seconds_count"] {

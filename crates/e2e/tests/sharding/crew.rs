@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
-use e2e::sharding::arena::SETTLE_WAIT;
-use e2e::sharding::{Arena, Instance, InstanceOptions};
+use e2e::sharding::arena::{LEASE_PATIENT, SETTLE_WAIT};
+use e2e::sharding::{Arena, Instance, InstanceOptions, monotonic};
 use e2e::wait::{Level, wait_for};
 use futures::future::join_all;
 use serde_json::Value;
@@ -18,14 +18,18 @@ pub(crate) const OBJECTS: usize = 40;
 pub(crate) struct Crew {
     pub(crate) arena: Arena,
     members: BTreeMap<String, Instance>,
-    /// How every member is started.
-    pub(crate) options: InstanceOptions,
 }
 
-/// Instances that are at everything at once, and take some seconds over it.
-pub(crate) fn slow_workers() -> InstanceOptions {
+/// An instance that falls silent, for a while or for ever: soon enough to be waited for, and late enough
+/// that a busy machine does not silence it.
+pub(crate) fn patient() -> InstanceOptions {
+    InstanceOptions { lease: LEASE_PATIENT, ..InstanceOptions::default() }
+}
+
+/// An instance that is at everything at once, and takes some seconds over it.
+pub(crate) fn slow(options: InstanceOptions) -> InstanceOptions {
     let flags = vec![format!("--workers={OBJECTS}"), "--delay-ms=3000".to_owned()];
-    InstanceOptions { flags, ..InstanceOptions::default() }
+    InstanceOptions { flags, ..options }
 }
 
 /// Whose each object is.
@@ -41,22 +45,21 @@ impl Crew {
         changes: &Value,
         ids: &[&str],
     ) -> Result<(Self, Owners)> {
-        let options = InstanceOptions::default();
-        Self::assemble_with(stage, name, changes, ids, options).await
+        let members: Vec<_> = ids.iter().map(|id| (*id, InstanceOptions::default())).collect();
+        Self::assemble_with(stage, name, changes, &members).await
     }
 
     pub(crate) async fn assemble_with(
         stage: &Stage,
         name: &str,
         changes: &Value,
-        ids: &[&str],
-        options: InstanceOptions,
+        members: &[(&str, InstanceOptions)],
     ) -> Result<(Self, Owners)> {
         let arena = stage.arena(name, changes).await?;
         arena.populate("site", OBJECTS).await?;
-        let mut crew = Self { arena, members: BTreeMap::new(), options };
-        for id in ids {
-            crew.join(stage, id).await?;
+        let mut crew = Self { arena, members: BTreeMap::new() };
+        for (id, options) in members {
+            crew.join_as(stage, id, options).await?;
         }
         let owners = crew.settle().await?;
         Ok((crew, owners))
@@ -64,20 +67,41 @@ impl Crew {
 
     /// Starts an instance, without waiting for it.
     pub(crate) async fn join(&mut self, stage: &Stage, id: &str) -> Result<()> {
-        let instance = stage.world.instance_with(&mut self.arena, id, &self.options).await?;
+        self.join_as(stage, id, &InstanceOptions::default()).await
+    }
+
+    pub(crate) async fn join_as(
+        &mut self,
+        stage: &Stage,
+        id: &str,
+        options: &InstanceOptions,
+    ) -> Result<()> {
+        let instance = stage.world.instance_with(&mut self.arena, id, options).await?;
         self.members.insert(id.to_owned(), instance);
         Ok(())
     }
 
-    /// Changes every object and waits until an instance has begun to work on it.
+    /// Changes every object until a slow instance is at the beginning of its work on each of its own.
+    /// What is stopped then is stopped in a wait, not between two words to its history.
     pub(crate) async fn keep_busy(&mut self, id: &str) -> Result<()> {
-        let before = self.member(id)?.begun()?;
-        self.arena.touch().await?;
-        let member = self.member(id)?;
+        let Self { arena, members } = self;
+        let member = members.get(id).with_context(|| format!("{id} is not running"))?;
+        let mut touched = None;
         wait_for(&format!("{id} to be at work"), SETTLE_WAIT, async || {
+            let standings = arena.standings().await?;
+            let own = standings.values().filter(|it| it.shard.as_deref() == Some(id)).count();
             let begun = member.begun()?;
-            let is_busy = begun > before;
-            Ok(if is_busy { Level::Reached(()) } else { Level::Below("it is idle".to_owned()) })
+            let fresh = begun.values().filter(|at| touched.is_some_and(|since| **at > since));
+            let fresh = fresh.count();
+            if fresh >= own {
+                return Ok(Level::Reached(()));
+            }
+            // Those that began too long before the others have ended: once more, all together.
+            if begun.is_empty() || touched.is_none() {
+                touched = Some(monotonic());
+                arena.touch().await?;
+            }
+            Ok(Level::Below(format!("at work on {fresh} of {own}")))
         })
         .await
     }
@@ -100,9 +124,9 @@ impl Crew {
         instance.kill(&mut self.arena)
     }
 
-    pub(crate) fn pause(&mut self, id: &str) -> Result<()> {
+    pub(crate) async fn pause(&mut self, id: &str) -> Result<()> {
         let instance = self.members.get(id).with_context(|| format!("{id} is not running"))?;
-        instance.pause(&mut self.arena)
+        instance.pause(&mut self.arena).await
     }
 
     /// Waits for an instance that has lost its Lease to end by itself.

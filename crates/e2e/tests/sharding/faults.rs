@@ -3,14 +3,14 @@
 
 use anyhow::{Result, ensure};
 use e2e::sharding::InstanceOptions;
-use e2e::sharding::arena::{LEASE, SETTLE_WAIT};
+use e2e::sharding::arena::{LEASE, LEASE_PATIENT, SETTLE_WAIT};
 use e2e::tasks::link::{Link, Target};
 use e2e::wait::{Level, pass, wait_for};
 use kube::api::DeleteParams;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::crew::{Crew, only_moves, slow_workers};
+use crate::crew::{Crew, only_moves, patient, slow};
 use crate::stage::{Stage, cases};
 
 cases! {
@@ -37,8 +37,7 @@ const PAIR: [&str; 2] = ["a-0", "b-0"];
 const LEADER_PAUSE: std::time::Duration = std::time::Duration::from_secs(18);
 
 async fn an_instance_is_killed(stage: &Stage) -> Result<()> {
-    let slow = slow_workers();
-    let (mut crew, before) = Crew::assemble_with(stage, "killed", &json!({}), &PAIR, slow).await?;
+    let (mut crew, before) = Crew::assemble_with(stage, "killed", &json!({}), &victim()).await?;
     crew.keep_busy("a-0").await?;
     crew.kill("a-0")?;
     let after = crew.settle().await?;
@@ -49,11 +48,12 @@ async fn an_instance_is_killed(stage: &Stage) -> Result<()> {
 
 /// P5, without a word: the same pod takes its Lease up at once.
 async fn an_instance_is_killed_and_back_in_time(stage: &Stage) -> Result<()> {
-    let (mut crew, before) = Crew::assemble(stage, "back", &json!({}), &PAIR).await?;
+    let pair = PAIR.map(|id| (id, patient()));
+    let (mut crew, before) = Crew::assemble_with(stage, "back", &json!({}), &pair).await?;
     crew.kill("a-0")?;
-    crew.join(stage, "a-0").await?;
+    crew.join_as(stage, "a-0", &patient()).await?;
     crew.arena.wait_state("a-0", "ready", SETTLE_WAIT).await?;
-    pass(LEASE * 3).await?;
+    pass(LEASE_PATIENT * 2).await?;
     let after = crew.settle().await?;
     ensure!(before == after, "objects moved");
     crew.finish(stage).await?;
@@ -62,11 +62,10 @@ async fn an_instance_is_killed_and_back_in_time(stage: &Stage) -> Result<()> {
 
 /// SIGSTOP for 3 D. Awake again it takes no further step and ends; what it has sent is refused.
 async fn an_instance_is_paused_and_wakes_as_a_former_owner(stage: &Stage) -> Result<()> {
-    let slow = slow_workers();
-    let (mut crew, before) = Crew::assemble_with(stage, "paused", &json!({}), &PAIR, slow).await?;
+    let (mut crew, before) = Crew::assemble_with(stage, "paused", &json!({}), &victim()).await?;
     crew.keep_busy("a-0").await?;
-    crew.pause("a-0")?;
-    pass(LEASE * 3).await?;
+    crew.pause("a-0").await?;
+    pass(LEASE_PATIENT * 3).await?;
     let after = crew.arena.wait_spread(&["b-0"]).await?;
     only_moves(&before, &after, |from, _| from == "a-0")?;
     crew.member("a-0")?.resume()?;
@@ -76,8 +75,8 @@ async fn an_instance_is_paused_and_wakes_as_a_former_owner(stage: &Stage) -> Res
 }
 
 async fn an_instance_dies_while_it_drains(stage: &Stage) -> Result<()> {
-    let (patient, slow) = (patience(), slow_workers());
-    let (mut crew, _) = Crew::assemble_with(stage, "mid-drain", &patient, &["a-0"], slow).await?;
+    let alone = [("a-0", slow(patient()))];
+    let (mut crew, _) = Crew::assemble_with(stage, "mid-drain", &patience(), &alone).await?;
     crew.keep_busy("a-0").await?;
     crew.join(stage, "b-0").await?;
     wait_draining(&crew).await?;
@@ -91,10 +90,9 @@ async fn an_instance_dies_while_it_drains(stage: &Stage) -> Result<()> {
 async fn a_watch_hangs_while_renewals_pass(stage: &Stage) -> Result<()> {
     let server = std::net::SocketAddr::from(([127, 0, 0, 1], stage.world.server.port()));
     let (link, port) = Link::near(Target::Outside(server))?;
-    let options = InstanceOptions { port: Some(port), ..InstanceOptions::default() };
-    let (mut crew, before) =
-        Crew::assemble_with(stage, "hung", &json!({}), &["a-0"], options).await?;
-    crew.options = InstanceOptions::default();
+    let options = InstanceOptions { port: Some(port), ..patient() };
+    let alone = [("a-0", options)];
+    let (mut crew, before) = Crew::assemble_with(stage, "hung", &json!({}), &alone).await?;
     link.hang_connections();
     crew.join(stage, "b-0").await?;
     let after = crew.settle().await?;
@@ -112,7 +110,7 @@ async fn members_flap(stage: &Stage) -> Result<()> {
         } else {
             crew.leave(id).await?;
         }
-        crew.join(stage, "c-0").await?;
+        crew.join_as(stage, "c-0", &patient()).await?;
         crew.join(stage, id).await?;
         pass(LEASE).await?;
         crew.kill("c-0")?;
@@ -122,7 +120,7 @@ async fn members_flap(stage: &Stage) -> Result<()> {
 }
 
 async fn a_lease_is_deleted_under_its_instance(stage: &Stage) -> Result<()> {
-    let (mut crew, before) = Crew::assemble(stage, "robbed", &json!({}), &PAIR).await?;
+    let (mut crew, before) = Crew::assemble_with(stage, "robbed", &json!({}), &victim()).await?;
     crew.arena.leases().delete("a-0", &DeleteParams::default()).await?;
     crew.wait_end("a-0").await?;
     let after = crew.settle().await?;
@@ -133,9 +131,10 @@ async fn a_lease_is_deleted_under_its_instance(stage: &Stage) -> Result<()> {
 
 /// Nobody is declared dead while nothing can be written; instances stop at their own deadline.
 async fn the_store_is_slow(stage: &mut Stage) -> Result<()> {
-    let (mut crew, _) = Crew::assemble(stage, "slow", &json!({}), &PAIR).await?;
+    let pair = PAIR.map(|id| (id, patient()));
+    let (mut crew, _) = Crew::assemble_with(stage, "slow", &json!({}), &pair).await?;
     stage.world.store.process()?.signal(Signal::STOP)?;
-    pass(LEASE * 3).await?;
+    pass(LEASE_PATIENT).await?;
     stage.world.store.process()?.signal(Signal::CONT)?;
     revive(stage, &mut crew).await?;
     crew.finish(stage).await?;
@@ -143,7 +142,8 @@ async fn the_store_is_slow(stage: &mut Stage) -> Result<()> {
 }
 
 async fn the_api_server_restarts(stage: &mut Stage) -> Result<()> {
-    let (mut crew, _) = Crew::assemble(stage, "restarted", &json!({}), &PAIR).await?;
+    let pair = PAIR.map(|id| (id, patient()));
+    let (mut crew, _) = Crew::assemble_with(stage, "restarted", &json!({}), &pair).await?;
     stage.world.server.kill()?;
     stage.world.server.restart().await?;
     revive(stage, &mut crew).await?;
@@ -152,8 +152,8 @@ async fn the_api_server_restarts(stage: &mut Stage) -> Result<()> {
 }
 
 async fn the_leader_is_killed_in_the_middle_of_a_move(stage: &mut Stage) -> Result<()> {
-    let (patient, slow) = (patience(), slow_workers());
-    let (mut crew, before) = Crew::assemble_with(stage, "regicide", &patient, &PAIR, slow).await?;
+    let pair = PAIR.map(|id| (id, slow(InstanceOptions::default())));
+    let (mut crew, before) = Crew::assemble_with(stage, "regicide", &patience(), &pair).await?;
     stage.run(2).await?;
     crew.keep_busy("a-0").await?;
     crew.join(stage, "c-0").await?;
@@ -167,13 +167,13 @@ async fn the_leader_is_killed_in_the_middle_of_a_move(stage: &mut Stage) -> Resu
 
 /// It wakes as one of two, and what it still sends harms nobody.
 async fn the_leader_is_paused_in_the_middle_of_a_move(stage: &mut Stage) -> Result<()> {
-    let (patient, slow) = (patience(), slow_workers());
-    let (mut crew, before) = Crew::assemble_with(stage, "usurped", &patient, &PAIR, slow).await?;
+    let pair = PAIR.map(|id| (id, slow(InstanceOptions::default())));
+    let (mut crew, before) = Crew::assemble_with(stage, "usurped", &patience(), &pair).await?;
     stage.run(2).await?;
     crew.keep_busy("a-0").await?;
     crew.join(stage, "c-0").await?;
     wait_draining(&crew).await?;
-    stage.sharders[0].pause()?;
+    stage.sharders[0].pause().await?;
     pass(LEADER_PAUSE).await?;
     let after = crew.settle().await?;
     only_moves(&before, &after, |_, to| to == "c-0")?;
@@ -182,6 +182,11 @@ async fn the_leader_is_paused_in_the_middle_of_a_move(stage: &mut Stage) -> Resu
     crew.settle().await?;
     crew.finish(stage).await?;
     stage.sharders.remove(0).stop().await
+}
+
+/// Two at work. Something happens to the first.
+fn victim() -> [(&'static str, InstanceOptions); 2] {
+    [("a-0", slow(patient())), ("b-0", slow(InstanceOptions::default()))]
 }
 
 /// Time enough to finish what was begun, so that a move has a middle.

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use e2e::sharding::arena::{LEASE, SETTLE_WAIT};
-use e2e::sharding::{Arena, Puppet};
+use e2e::sharding::arena::{LEASE, LEASE_PATIENT, LEASE_STEADY, SETTLE_WAIT};
+use e2e::sharding::{Arena, Puppet, Role};
 use e2e::wait::{Level, pass, wait_for};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
@@ -37,12 +37,13 @@ const TOLERANCE: Duration = Duration::from_millis(500);
 /// Enough that two instances have some each.
 const OBJECTS: usize = 12;
 
-/// Two instances with objects each.
-async fn pair(stage: &Stage, name: &str, changes: &Value) -> Result<(Arena, [Puppet; 2])> {
-    let arena = stage.arena(name, changes).await?;
+/// Two instances with objects each. The first has a Lease of this duration.
+async fn pair(stage: &Stage, name: &str, lease: Duration) -> Result<(Arena, [Puppet; 2])> {
+    let arena = stage.arena(name, &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
-    let a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
-    let b = Puppet::join(&stage.world, &arena, "b-0", &json!({})).await?;
+    let role = Role { lease, ..Role::default() };
+    let a = Puppet::join_as(&stage.world, &arena, "a-0", &role).await?;
+    let b = Puppet::join(&stage.world, &arena, "b-0").await?;
     arena.wait_spread(&["a-0", "b-0"]).await?;
     Ok((arena, [a, b]))
 }
@@ -55,7 +56,7 @@ async fn finish(stage: &Stage, arena: &Arena) -> Result<()> {
 async fn silence_makes_unknown_then_dead_in_time_and_the_dead_come_back(
     stage: &Stage,
 ) -> Result<()> {
-    let (arena, [a, _b]) = pair(stage, "silence", &json!({})).await?;
+    let (arena, [a, _b]) = pair(stage, "silence", LEASE).await?;
     a.fall_silent();
     let renewed = renewed(&arena, "a-0").await?;
     let wait = LEASE * 2 + SETTLE_WAIT;
@@ -87,30 +88,30 @@ fn within(renewed: jiff::Timestamp, expected: Duration) -> Result<()> {
 }
 
 async fn a_renewal_in_time_moves_nothing(stage: &Stage) -> Result<()> {
-    let (arena, [a, _b]) = pair(stage, "late", &json!({})).await?;
+    let (arena, [a, _b]) = pair(stage, "late", LEASE_PATIENT).await?;
     let before = arena.standings().await?;
     a.fall_silent();
     arena.wait_state("a-0", "unknown", SETTLE_WAIT).await?;
     let _a = Puppet::rejoin(&stage.world, &arena, "a-0").await?;
     arena.wait_state("a-0", "ready", SETTLE_WAIT).await?;
-    pass(LEASE * 2).await?;
+    pass(LEASE_PATIENT).await?;
     ensure!(arena.standings().await? == before, "objects moved");
     ensure!(arena.judge(&stage.world).await?.moves() <= OBJECTS, "objects moved and came back");
     arena.close().await
 }
 
 async fn who_releases_its_lease_loses_its_objects_at_once(stage: &Stage) -> Result<()> {
-    let (arena, [a, _b]) = pair(stage, "released", &json!({})).await?;
+    let (arena, [a, _b]) = pair(stage, "released", LEASE_STEADY).await?;
     a.fall_silent();
     let began = Instant::now();
     patch_lease(&arena, "a-0", &json!({"spec": {"holderIdentity": null}})).await?;
     arena.wait_spread(&["b-0"]).await?;
-    ensure!(began.elapsed() < LEASE, "took {:?}", began.elapsed());
+    ensure!(began.elapsed() < LEASE_STEADY, "took {:?}", began.elapsed());
     finish(stage, &arena).await
 }
 
 async fn who_will_be_back_keeps_its_objects_until_its_time_is_over(stage: &Stage) -> Result<()> {
-    let (arena, [a, _b]) = pair(stage, "hold", &json!({})).await?;
+    let (arena, [a, _b]) = pair(stage, "hold", LEASE).await?;
     let before = arena.standings().await?;
     a.fall_silent();
     let hold = LEASE * 4;
@@ -120,15 +121,18 @@ async fn who_will_be_back_keeps_its_objects_until_its_time_is_over(stage: &Stage
     let began = Instant::now();
     patch_lease(&arena, "a-0", &change).await?;
     arena.wait_state("a-0", "restarting", SETTLE_WAIT).await?;
-    pass(LEASE * 3).await?;
-    ensure!(arena.standings().await? == before, "objects moved while it was away");
-    arena.wait_spread(&["b-0"]).await?;
+    wait_for("something to move", SETTLE_WAIT, async || {
+        let has_moved = arena.standings().await? != before;
+        Ok(if has_moved { Level::Reached(()) } else { Level::Below("nothing".to_owned()) })
+    })
+    .await?;
     ensure!(began.elapsed() >= hold, "moved after {:?}", began.elapsed());
+    arena.wait_spread(&["b-0"]).await?;
     finish(stage, &arena).await
 }
 
 async fn a_deleted_lease_is_made_anew_and_its_objects_moved(stage: &Stage) -> Result<()> {
-    let (arena, [a, _b]) = pair(stage, "deleted", &json!({})).await?;
+    let (arena, [a, _b]) = pair(stage, "deleted", LEASE).await?;
     let began = Instant::now();
     arena.leases().delete("a-0", &DeleteParams::default()).await?;
     a.wait_lost().await?;
@@ -140,7 +144,7 @@ async fn a_deleted_lease_is_made_anew_and_its_objects_moved(stage: &Stage) -> Re
 }
 
 async fn an_id_in_two_namespaces_is_the_elders(stage: &Stage) -> Result<()> {
-    let (arena, [_a, _b]) = pair(stage, "elder", &json!({})).await?;
+    let (arena, [_a, _b]) = pair(stage, "elder", LEASE_STEADY).await?;
     let before = arena.standings().await?;
     stage.world.namespace("younger").await?;
     let mut younger = arena.leases().get("a-0").await?;
@@ -170,9 +174,9 @@ async fn a_bad_weight_counts_as_the_usual_one_and_none_empties(stage: &Stage) ->
     let arena = stage.arena("weights", &json!({})).await?;
     arena.populate("site", OBJECTS).await?;
     let weight = arena.names.weight_label().context("the dialect has weights")?;
-    let bad = json!({weight.as_str(): "plenty"});
-    let _a = Puppet::join(&stage.world, &arena, "a-0", &bad).await?;
-    let _b = Puppet::join(&stage.world, &arena, "b-0", &json!({})).await?;
+    let bad = Role { labels: json!({weight.as_str(): "plenty"}), ..Role::default() };
+    let _a = Puppet::join_as(&stage.world, &arena, "a-0", &bad).await?;
+    let _b = Puppet::join(&stage.world, &arena, "b-0").await?;
     arena.wait_spread(&["a-0", "b-0"]).await?;
     stage.wait_event(&arena.name, "virtual-nodes label of a-0").await?;
     let none = json!({"metadata": {"labels": {weight: "0"}}});
@@ -202,7 +206,7 @@ async fn forgotten_leases_are_removed(stage: &Stage) -> Result<()> {
 /// Another process renews the Lease that this one asks for.
 async fn an_id_that_another_process_has_is_refused(stage: &Stage) -> Result<()> {
     let mut arena = stage.arena("in-use", &json!({})).await?;
-    let _a = Puppet::join(&stage.world, &arena, "a-0", &json!({})).await?;
+    let _a = Puppet::join(&stage.world, &arena, "a-0").await?;
     let mut second = stage.world.instance(&mut arena, "a-0").await?;
     ensure!(!second.wait_end(SETTLE_WAIT).await?.success(), "it has ended well");
     let log = second.log()?;

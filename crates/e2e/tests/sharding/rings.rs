@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result, ensure};
 use e2e::sharding::arena::{LEASE, SETTLE_WAIT};
-use e2e::sharding::{Arena, Persona, Puppet};
+use e2e::sharding::{Arena, Persona, Puppet, Role};
 use e2e::wait::{Level, pass, wait_for};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
@@ -33,7 +33,7 @@ cases! {
 const OBJECTS: usize = 12;
 
 async fn join(stage: &Stage, arena: &Arena, id: &str) -> Result<Puppet> {
-    Puppet::join(&stage.world, arena, id, &json!({})).await
+    Puppet::join(&stage.world, arena, id).await
 }
 
 async fn finish(stage: &Stage, arena: &Arena) -> Result<()> {
@@ -74,12 +74,13 @@ async fn a_right_that_is_missing_is_named_and_stops_only_its_resource(
     let arena = stage.arena("powerless", &resources).await?;
     let kubectl = stage.world.server.kubectl();
     // What the ring adds to the sharder's rights, without one kind.
-    let rules = json!([{
-        "apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch", "patch"],
-    }]);
-    let patch = format!("--patch={}", json!({"rules": rules}));
     let role = "windlass-sharder-ring-powerless";
-    kubectl.run(&["patch", "clusterrole", role, "--type=merge", &patch]).await?;
+    let patch = |rules: &Value| format!("--patch={}", json!({"rules": rules}));
+    let all = patch(&kubectl.json(&["get", "clusterrole", role]).await?["rules"]);
+    let some = patch(&json!([{
+        "apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch", "patch"],
+    }]));
+    kubectl.run(&["patch", "clusterrole", role, "--type=merge", &some]).await?;
     // A sharder that starts now never had the right.
     stage.run(0).await?;
     stage.run(1).await?;
@@ -88,6 +89,9 @@ async fn a_right_that_is_missing_is_named_and_stops_only_its_resource(
     let message = arena.wait_reason("Degraded", "PermissionDenied").await?;
     ensure!(message.contains("deployments"), "{message}");
     arena.wait_spread(&["a-0"]).await?;
+    // A Ring does not go while nobody can see what of it is left.
+    let kubectl = stage.world.server.kubectl();
+    kubectl.run(&["patch", "clusterrole", role, "--type=merge", &all]).await?;
     finish(stage, &arena).await
 }
 
@@ -231,7 +235,7 @@ async fn controllers_of_the_go_project_run_unchanged(stage: &Stage) -> Result<()
     });
     let arena = stage.arena("timebertt", &preset).await?;
     arena.populate("site", OBJECTS).await?;
-    let a = join(stage, &arena, "a-0").await?;
+    let a = Puppet::join_as(&stage.world, &arena, "a-0", &Role::brief()).await?;
     arena.wait_spread(&["a-0"]).await?;
     let _b = join(stage, &arena, "b-0").await?;
     arena.wait_spread(&["a-0", "b-0"]).await?;

@@ -33,12 +33,14 @@ async fn bad_rings_are_refused_in_words_that_help(stage: &Stage) -> Result<()> {
 }
 
 fn mistakes() -> Vec<Mistake> {
-    let secrets = json!({"group": "", "resource": "secrets"});
+    let sites = json!({"group": "example.com", "resource": "sites"});
+    let many = (0..33).map(|number| json!({"resource": format!("kind{number}")}));
     vec![
+        ("/spec/resources", many.collect(), "at most 32 items"),
         ("/metadata/name", json!("a.b"), "RFC 1123 label"),
         ("/spec/resources", json!([]), "at least 1 items"),
-        ("/spec/resources", json!([secrets, secrets]), "Duplicate value"),
-        ("/spec/resources/0/controlled", json!([secrets]), "either a main one or controlled"),
+        ("/spec/resources", json!([sites, sites]), "Duplicate value"),
+        ("/spec/resources/0/controlled", json!([sites]), "either a main one or controlled"),
         ("/spec/handover", json!({"graceSeconds": 30}), "less than drainTimeoutSeconds"),
         ("/spec/handover", json!({"concurrentMoves": 0}), "greater than or equal to 1"),
         ("/spec/partitioning", json!({"slots": 1000}), "Unsupported value"),
@@ -85,14 +87,16 @@ async fn defaults_are_those_of_the_core(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// A Ring that says no more than it must.
+/// A Ring that says no more than it must. Nobody serves its kind: it stands in no other ring's way, and
+/// goes when it is deleted. One of a kind that the sharder may not look at would stay, as nobody could
+/// tell what is left of it.
 fn good(name: &str) -> Value {
     json!({
         "apiVersion": "windlass.dev/v1alpha1",
         "kind": "Ring",
         "metadata": {"name": name},
         "spec": {
-            "resources": [{"resource": "secrets"}],
+            "resources": [{"group": "example.com", "resource": "sites"}],
             "instances": {"serviceAccounts": ["shop/sites"]},
         },
     })

@@ -11,7 +11,7 @@ use e2e::load::{self, MixedOptions, Shared, WatcherOptions};
 use e2e::report::say;
 use e2e::scene::{Scene, bound, suite};
 use e2e::store::{Lane, Store, StoreOptions};
-use e2e::wait::{Level, wait_for};
+
 use tokio::task::JoinSet;
 
 /// Clients that write at once.
@@ -128,17 +128,8 @@ async fn kill_repeatedly(
     rounds: usize,
     answers: std::ops::Range<usize>,
 ) -> Result<()> {
-    for round in 1..=rounds {
-        let goal = shared.answered() + rand::random_range(answers.clone());
-        wait_for(&format!("the answers of round {round}"), ROUND_WAIT, async || {
-            let answered = shared.answered();
-            Ok(if answered >= goal {
-                Level::Reached(())
-            } else {
-                Level::Below(format!("{answered} of {goal}"))
-            })
-        })
-        .await?;
+    for _ in 0..rounds {
+        shared.wait_answers(rand::random_range(answers.clone()), ROUND_WAIT).await?;
         store.kill()?;
         store.restart().await?;
     }

@@ -5,19 +5,23 @@ use std::{io, sync::Arc, time::Duration};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use ignite_client::Credentials;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::TcpStream,
     time::timeout,
 };
+use tokio_rustls::TlsConnector;
 
 use crate::Error;
 
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
+/// What stands before addresses that speak TLS.
+pub(crate) const ENCRYPTED: &str = "https://";
 
 pub(super) struct Node<'a> {
     pub(super) address: &'a str,
-    pub(super) credentials: Option<&'a Credentials>,
+    /// How clients connect: with the same user, and the same certificates.
+    pub(super) client: &'a ignite_client::Options,
 }
 
 // === impl Node ===
@@ -39,20 +43,39 @@ impl Node<'_> {
     }
 
     async fn ask(&self, path: &str) -> io::Result<String> {
-        let mut stream = TcpStream::connect(self.address).await?;
+        let Some(address) = self.address.strip_prefix(ENCRYPTED) else {
+            let stream = TcpStream::connect(self.address).await?;
+            return exchange(stream, &self.request(self.address, path)).await;
+        };
+        let tls = self.client.tls.as_ref();
+        let tls = tls.ok_or_else(|| io::Error::other("there is no certificate to know it by"))?;
+        let connector = TlsConnector::from(Arc::clone(&tls.config));
+        let socket = TcpStream::connect(address).await?;
+        let stream = connector.connect(tls.name_of(address)?, socket).await?;
+        exchange(stream, &self.request(address, path)).await
+    }
+
+    /// Of HTTP 1.0, so that the answer comes in one piece and ends with the connection.
+    fn request(&self, host: &str, path: &str) -> String {
+        let credentials = self.client.credentials.as_ref();
         let authorization =
-            self.credentials.map_or_else(String::new, |Credentials { user, password }| {
+            credentials.map_or_else(String::new, |Credentials { user, password }| {
                 let both = BASE64_STANDARD.encode(format!("{user}:{password}"));
                 format!("authorization: Basic {both}\r\n")
             });
-        // Of HTTP 1.0, so that the answer comes in one piece and ends with the connection.
-        let request =
-            format!("GET {path} HTTP/1.0\r\nhost: {}\r\n{authorization}\r\n", self.address);
-        stream.write_all(request.as_bytes()).await?;
-        let mut answer = Vec::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
-        String::from_utf8(answer).map_err(io::Error::other)
+        format!("GET {path} HTTP/1.0\r\nhost: {host}\r\n{authorization}\r\n")
     }
+}
+
+async fn exchange(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: &str,
+) -> io::Result<String> {
+    stream.write_all(request.as_bytes()).await?;
+    stream.flush().await?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
+    String::from_utf8(answer).map_err(io::Error::other)
 }
 
 fn body(answer: &str) -> io::Result<serde_json::Value> {

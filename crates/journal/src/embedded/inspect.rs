@@ -42,11 +42,12 @@ pub struct Report {
 }
 
 /// Where the journal stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     pub durable: Revision,
     pub epoch: Epoch,
-    pub meta_entries: usize,
+    /// In key order.
+    pub meta: Vec<(Bytes, Bytes)>,
 }
 
 /// One segment.
@@ -225,6 +226,7 @@ fn tell_newest(examined: Vec<Examined>) -> Vec<SegmentReport> {
 
 impl State {
     fn of(ledger: &Ledger) -> Self {
-        Self { durable: ledger.last, epoch: ledger.epoch, meta_entries: ledger.meta.len() }
+        let meta = ledger.meta.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        Self { durable: ledger.last, epoch: ledger.epoch, meta }
     }
 }

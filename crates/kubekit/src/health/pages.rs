@@ -35,6 +35,8 @@ pub(super) struct Pages {
     pub(super) health: Health,
     pub(super) registry: Arc<Registry>,
     pub(super) answers: Option<Answers>,
+    /// Where probes that were written for somebody else ask what `/livez` answers.
+    pub(super) live_alias: Option<&'static str>,
 }
 
 // === impl Pages ===
@@ -44,7 +46,10 @@ impl Pages {
         if request.method() != Method::GET {
             return page(StatusCode::METHOD_NOT_ALLOWED, TEXT, "only GET\n".to_owned());
         }
-        let path = request.uri().path();
+        let path = match request.uri().path() {
+            alias if Some(alias) == self.live_alias => "/livez",
+            path => path,
+        };
         if path == "/metrics" {
             return self.metrics();
         }

@@ -82,7 +82,7 @@ impl Service {
         })?;
         let address =
             listener.local_addr().map_err(|source| Error::LocalAddress { address, source })?;
-        let pages = Pages { health, registry, answers: None };
+        let pages = Pages { health, registry, answers: None, live_alias: None };
         Ok(Self { listener, address, pages })
     }
 
@@ -90,6 +90,13 @@ impl Service {
     #[must_use]
     pub fn answering(mut self, answers: Answers) -> Self {
         self.pages.answers = Some(answers);
+        self
+    }
+
+    /// The same, and `/livez` under another name too.
+    #[must_use]
+    pub fn also_live_at(mut self, path: &'static str) -> Self {
+        self.pages.live_alias = Some(path);
         self
     }
 

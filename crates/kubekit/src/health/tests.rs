@@ -18,12 +18,30 @@ async fn check(health: &Health, method: &str, target: &str, expected: Expect) {
     let mut registry = Registry::with_prefix("windlass_labels");
     let asked = Asked { verb: "list", resource: "nodes".to_owned(), namespace: String::new() };
     Requests::register(&mut registry).begin(asked).answered(StatusCode::OK);
-    let pages = Pages { health: health.clone(), registry: Arc::new(registry), answers: None };
+    let pages = Pages {
+        health: health.clone(),
+        registry: Arc::new(registry),
+        answers: None,
+        live_alias: Some("/health-check"),
+    };
     let request = Request::builder().method(method).uri(target).body(()).unwrap();
     let (head, body) = pages.answer(&request).into_parts();
     let body = body.collect().await.unwrap().to_bytes();
     let text = String::from_utf8(body.to_vec()).unwrap();
     expected.assert_eq(&format!("{}\n{text}", head.status.as_u16()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_name_asks_the_same() {
+    let health = Health::default();
+    let turning = health.live("activity");
+    health.ready("watches").fail("no list yet");
+    check(&health, "GET", "/health-check", expect!["503\n[-]activity failed: not yet known\n"])
+        .await;
+    turning.pass();
+    check(&health, "GET", "/health-check", expect!["200\nok\n"]).await;
+    let other = expect!["404\ntry /livez, /readyz or /metrics\n"];
+    check(&health, "GET", "/health-check/activity", other).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -194,6 +194,9 @@ impl Desk {
     }
 
     fn start_upkeep(&mut self, ahead: Duration) {
+        if self.context.is_dry_run {
+            return;
+        }
         while self.upkeep < UPKEEP_MAX
             && let Some(upkeep) = self.engine.take_upkeep(now() + ahead)
         {
@@ -208,7 +211,7 @@ impl Desk {
     }
 
     fn start_keeping(&mut self, step: Step) {
-        if step != Step::Nothing {
+        if step != Step::Nothing && !self.context.is_dry_run {
             self.is_keeping = true;
             let job = upkeep::keep(self.context.clone(), step, self.kept.clone());
             self.jobs.push(job.map(|()| Done::Kept).boxed());

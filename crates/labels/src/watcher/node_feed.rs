@@ -121,7 +121,7 @@ impl NodeFeed {
     }
 
     fn report(&self, error: &Error) {
-        let Context { status, events, objects, .. } = &*self.context;
+        let Context { status, events, objects, is_dry_run, .. } = &*self.context;
         match error {
             Error::Failed(error) | Error::Reading(reading::Error::Read(error))
                 if error.kind != Kind::Unreadable =>
@@ -133,7 +133,9 @@ impl NodeFeed {
             unusable => {
                 let note = format!("{unusable}: nothing is posted");
                 status.on_nodes_unusable(note.clone());
-                tell::unusable(events, objects.checkpoints.namespace(), note);
+                if !is_dry_run {
+                    tell::unusable(events, objects.checkpoints.namespace(), note);
+                }
             }
         }
     }

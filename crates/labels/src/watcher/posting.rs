@@ -30,10 +30,19 @@ pub(super) async fn post(context: Arc<Context>, post: Post) -> Post {
         Content::Transaction(transaction) => Some(transaction.clone()),
         Content::Checkpoint { uid } => testify(&context, &post.node, uid).await,
     };
-    if let Some(transaction) = transaction {
-        deliver(&context, transaction).await;
+    match transaction {
+        Some(transaction) if context.is_dry_run => rehearse(&context, &transaction),
+        Some(transaction) => deliver(&context, transaction).await,
+        None => {}
     }
     post
+}
+
+fn rehearse(context: &Context, transaction: &Transaction) {
+    let Transaction { name, node, kind, source, .. } = transaction;
+    let source = source.map(Source::as_str);
+    tracing::info!(node, transaction = %name, kind = kind.as_str(), source, "would post");
+    context.metrics.on_posted(kind.as_str(), Posted::DryRun);
 }
 
 /// Reads the labels from the checkpoint. One that cannot be read has nothing to tell, ever.

@@ -90,7 +90,9 @@ fn wrong_size(memory: &GroupMemory, now: Timestamp) -> String {
 
 fn refused(refusals: &[Refusal], now: Timestamp) -> String {
     let words = |refusal: &Refusal| match refusal {
-        Refusal::Backoff { until, .. } | Refusal::BrokenStart { until, .. } => {
+        Refusal::Backoff { until, .. }
+        | Refusal::BrokenStart { until, .. }
+        | Refusal::NothingRemembered { until } => {
             format!("{refusal} until {}", clock(*until, now))
         }
         _ => refusal.to_string(),

@@ -53,7 +53,7 @@ fn b2_a_lost_state_adopts_what_is_missing_and_asks_for_nothing_at_first() {
     let mut story = Story::of(Registry::rebuild(config()));
     story.observe("g1 T=3: ready, instance");
     assert_eq!((story.upcoming("g1"), story.requests("g1").as_str()), (2, "2 since 0s"));
-    assert_eq!(story.refusals("g1"), "increase not settled");
+    assert_eq!(story.refusals("g1"), "nothing is remembered from before");
     story.at("2m").observe("g1 T=3: ready, instance");
     assert_eq!((story.upcoming("g1"), story.refusals("g1").as_str()), (2, ""));
 }

@@ -4,7 +4,7 @@
 
 use std::{
     fs::File,
-    io,
+    io::{self, Read, Seek},
     os::fd::{AsRawFd, OwnedFd},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
@@ -18,8 +18,13 @@ use rustix::{
 
 use super::ARGUMENT;
 
+mod elf;
+
 /// What the program is called where its arguments are shown.
 const NAME: &str = "windlass";
+
+/// Where the headers of every program are that a linker makes.
+const HEAD_BYTES: u64 = 4096;
 
 /// The copy.
 #[derive(Debug)]
@@ -52,7 +57,7 @@ impl Program {
         let mut source = source.map_err(|source| Error::Open { path: path.to_owned(), source })?;
         let mut copy = || {
             let mut file = File::from(create_memory()?);
-            io::copy(&mut source, &mut file)?;
+            io::copy(&mut loaded(&mut source)?, &mut file)?;
             let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
             fcntl_add_seals(&file, seals)?;
             Ok(Self { memory: file.into() })
@@ -66,6 +71,16 @@ impl Program {
         command.arg0(NAME).arg(ARGUMENT).env_clear();
         command
     }
+}
+
+/// The part of a program that is loaded when it is executed, which stands first. What follows is for
+/// debuggers, several times as large, and would be kept in memory for nothing.
+fn loaded(source: &mut File) -> io::Result<io::Take<&mut File>> {
+    let mut head = Vec::new();
+    source.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    source.rewind()?;
+    let bytes = elf::loaded_bytes(&head).unwrap_or(u64::MAX);
+    Ok(source.take(bytes))
 }
 
 /// Memory that may be executed. Kernels before 6.3 know no other, and not the flag either.

@@ -31,13 +31,17 @@ pub struct Labels {
     pub drain: Option<Drain>,
 }
 
-/// Who holds an instance's Lease.
+/// Who holds an instance's Lease, and for how long it says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
-    Instance,
+    Instance {
+        lasts: Duration,
+    },
     /// The instance, which has ended in order and said that it would be back.
     Restarting,
-    Sharder,
+    Sharder {
+        lasts: Duration,
+    },
     Nobody,
     /// There is no Lease.
     Absent,
@@ -114,8 +118,6 @@ pub struct Terms {
     pub is_fenced: bool,
     /// How much the clocks of sharders may differ.
     pub skew: Duration,
-    /// How long a sharder holds a Lease without renewing it: twice its duration.
-    pub hold: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -214,14 +216,20 @@ impl History {
     ) -> Result<(), Violation> {
         let before = self.holdings.get(&id).copied();
         let believed_until = match (holding, before.map(|it| (it.holding, it.believed_until))) {
-            (Holding::Sharder, _) => later(now, self.terms.hold),
-            (Holding::Absent, Some((Holding::Sharder, until))) => until,
-            (Holding::Instance, Some((Holding::Absent | Holding::Instance, until))) => until,
+            (Holding::Sharder { lasts }, _) => later(now, lasts),
+            (Holding::Absent, Some((Holding::Sharder { .. }, until))) => until,
+            (
+                Holding::Instance { .. },
+                Some((Holding::Absent | Holding::Instance { .. }, until)),
+            ) => until,
             _ => Timestamp::UNIX_EPOCH,
         };
-        let spoken = before.filter(|it| it.holding == Holding::Instance).map(|it| it.at);
-        let silent = spoken.map(|at| until(at, now)).filter(|silent| *silent < self.terms.hold);
-        let breach = silent.filter(|_| holding == Holding::Sharder);
+        let breach = match (before.map(|it| (it.holding, until(it.at, now))), holding) {
+            (Some((Holding::Instance { lasts }, silent)), Holding::Sharder { .. }) => {
+                Some(silent).filter(|silent| *silent < lasts * 2)
+            }
+            _ => None,
+        };
         let subject = id.to_string();
         self.holdings.insert(id, Hold { holding, at: now, believed_until });
         match breach.map(|silent| Breach::TakenTooEarly { silent_ms: silent.as_millis() }) {
@@ -233,7 +241,9 @@ impl History {
     /// Whether the sharder holds its Lease, or cannot know that it does not.
     fn is_held(&self, id: &InstanceId, now: Timestamp) -> bool {
         let hold = self.holdings.get(id);
-        hold.is_some_and(|it| it.holding == Holding::Sharder || now < it.believed_until)
+        hold.is_some_and(|it| {
+            matches!(it.holding, Holding::Sharder { .. }) || now < it.believed_until
+        })
     }
 
     fn on_wrote(

@@ -67,6 +67,8 @@ pub struct Instance {
     next_look: Moment,
     /// Nobody knows how the Lease stands.
     must_read: bool,
+    /// The last write of an orderly end has left, and may have arrived.
+    is_let_go: bool,
     running: BTreeSet<ObjectName>,
     drains: Drains,
     out: Vec<Command>,
@@ -106,6 +108,7 @@ impl Instance {
             asking: None,
             next_look: now,
             must_read: true,
+            is_let_go: false,
             running: BTreeSet::new(),
             drains: Drains::default(),
             out: Vec::new(),
@@ -231,10 +234,7 @@ impl Instance {
 
     fn on_stop(&mut self, stop: Stop) {
         match self.phase {
-            Phase::Joining { .. } => {
-                self.phase = Phase::Ended;
-                self.out.push(Command::Left);
-            }
+            Phase::Joining { .. } => self.leave(),
             Phase::Stopping(_) | Phase::Ended => {}
             Phase::Asking { .. } | Phase::Waiting { .. } | Phase::Working => {
                 self.phase = Phase::Stopping(stop);
@@ -276,6 +276,11 @@ impl Instance {
         {
             self.out.push(Command::ListDrains { epoch });
         }
+    }
+
+    fn leave(&mut self) {
+        self.phase = Phase::Ended;
+        self.out.push(Command::Left);
     }
 
     fn lose(&mut self, loss: Loss) {

@@ -191,6 +191,7 @@ impl Sharder {
             }
             Event::Namespaces(namespaces) => {
                 self.namespaces = Some(namespaces);
+                self.departures.on_changed();
                 self.passes.want_census(false);
             }
             Event::TableRead { kept, version } => self.on_table_read(kept, version),

@@ -134,8 +134,16 @@ impl Metrics {
         registry.register("queue_depth", "Objects on their way", self.queue_depth.clone());
     }
 
+    /// Its counters are there from the beginning, so that the first event is seen as an increase.
     pub(super) fn of_ring(&self, ring: &str) -> RingMetrics {
-        RingMetrics { metrics: self.clone(), ring: OfRing { ring: ring.to_owned() } }
+        let of_ring = OfRing { ring: ring.to_owned() };
+        for counter in [&self.assignments, &self.drains, &self.forced_moves] {
+            drop(counter.get_or_create(&of_ring));
+        }
+        for reason in MoveReason::ALL.map(MoveReason::label) {
+            drop(self.moves.get_or_create(&OfMove { ring: ring.to_owned(), reason }));
+        }
+        RingMetrics { metrics: self.clone(), ring: of_ring }
     }
 
     /// We no longer look at the ring; what we saw last would be taken for what is.
@@ -232,6 +240,8 @@ impl RingMetrics {
 // === impl MoveReason ===
 
 impl MoveReason {
+    const ALL: [Self; 3] = [Self::Drained, Self::Departed, Self::Forced];
+
     fn label(self) -> &'static str {
         match self {
             Self::Drained => "drained",

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use http::{Extensions, HeaderMap};
 
 use super::{
-    Caller, Error, KeyError, Now, Passwords, State, Token, identity,
+    Caller, Error, KeyError, Now, Passwords, Relayed, State, Token, identity,
     token::{Login, Tokens},
 };
 use crate::AuthToken;
@@ -57,6 +57,9 @@ impl Gate {
         let state = self.state.load();
         if !state.is_enabled() {
             return Ok(Caller::Anonymous);
+        }
+        if extensions.get::<Relayed>().is_some() {
+            return Relayed::read(headers);
         }
         if let Some(token) = identity::presented_token(headers)? {
             return self.tokens.caller(token, &state, now);

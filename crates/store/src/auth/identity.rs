@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http::{HeaderMap, HeaderValue};
 
 use super::Error;
 
@@ -12,6 +13,9 @@ const TOKEN_HEADER: &str = "token";
 /// Where HTTP clients put it.
 const AUTHORIZATION_HEADER: &str = "authorization";
 const BEARER: &str = "Bearer ";
+/// Whom a member acts for, in base64, and the auth revision at which that was established.
+const CALLER_HEADER: &str = "windlass-caller";
+const REVISION_HEADER: &str = "windlass-caller-revision";
 /// Marks a request that came through a JSON gateway. A gateway may be a process of its own that
 /// connects with its own certificate, whose name says nothing about the client behind it.
 const GATEWAY_HEADER: &str = "grpcgateway-accept";
@@ -36,6 +40,37 @@ pub(crate) enum Caller {
     },
 }
 
+/// Marks a request that another member passed on, on behalf of whom it names. The HTTP edge adds it
+/// to requests on the listeners that only members reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Relayed;
+
+// === impl Relayed ===
+
+impl Relayed {
+    /// Names the caller, in place of what it presented.
+    pub(crate) fn write(caller: &Caller, headers: &mut HeaderMap) {
+        for presented in [TOKEN_HEADER, AUTHORIZATION_HEADER, CALLER_HEADER, REVISION_HEADER] {
+            headers.remove(presented);
+        }
+        if let Caller::User { name, revision } = caller {
+            let name = BASE64_STANDARD.encode(name.as_bytes());
+            let name = HeaderValue::try_from(name).expect("base64 is text");
+            headers.insert(CALLER_HEADER, name);
+            headers.insert(REVISION_HEADER, HeaderValue::from(*revision));
+        }
+    }
+
+    pub(super) fn read(headers: &HeaderMap) -> Result<Caller, Error> {
+        let Some(name) = headers.get(CALLER_HEADER) else { return Ok(Caller::Anonymous) };
+        let name = BASE64_STANDARD.decode(name).map_err(|_not_base64| Error::InvalidToken)?;
+        let name = String::from_utf8(name).map_err(|_not_utf8| Error::InvalidToken)?;
+        let revision = headers.get(REVISION_HEADER).and_then(|value| value.to_str().ok());
+        let revision = revision.and_then(|value| value.parse().ok()).ok_or(Error::InvalidToken)?;
+        Ok(Caller::User { name: name.into(), revision })
+    }
+}
+
 /// The token a request presents, if any.
 pub(super) fn presented_token(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     let Some(value) = headers.get(TOKEN_HEADER).or_else(|| headers.get(AUTHORIZATION_HEADER))
@@ -54,4 +89,31 @@ pub(super) fn certified_name(
     let is_relayed = headers.contains_key(GATEWAY_HEADER);
     let identity = extensions.get::<PeerIdentity>().filter(|_| !is_relayed)?;
     Some(Arc::clone(&identity.common_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relayed_caller_is_who_it_was_and_shows_no_token() {
+        for caller in [Caller::Anonymous, Caller::User { name: "häuser\n".into(), revision: 7 }] {
+            let mut headers = HeaderMap::new();
+            headers.insert(TOKEN_HEADER, HeaderValue::from_static("secret"));
+            headers.insert(CALLER_HEADER, HeaderValue::from_static("cm9vdA=="));
+            Relayed::write(&caller, &mut headers);
+            assert!(presented_token(&headers).unwrap().is_none());
+            assert_eq!(Relayed::read(&headers).unwrap(), caller);
+        }
+    }
+
+    #[test]
+    fn a_broken_name_is_nobody() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CALLER_HEADER, HeaderValue::from_static("cm9vdA=="));
+        assert!(Relayed::read(&headers).is_err(), "without the revision");
+        headers.insert(REVISION_HEADER, HeaderValue::from_static("7"));
+        headers.insert(CALLER_HEADER, HeaderValue::from_static("?"));
+        assert!(Relayed::read(&headers).is_err());
+    }
 }

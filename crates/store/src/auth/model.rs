@@ -76,6 +76,24 @@ impl Default for State {
 }
 
 impl State {
+    /// The same, read back after `before` was: what was set between the two is set since now, so that
+    /// tokens from before end with the password.
+    pub(crate) fn following(mut self, before: &Self) -> Self {
+        let revision = self.revision;
+        for (name, user) in &mut self.users {
+            let since = match before.users.get(name) {
+                Some(known) if known.password == user.password => known.password_since,
+                _ => revision,
+            };
+            if since != user.password_since {
+                Arc::make_mut(user).password_since = since;
+            }
+        }
+        let is_enabled_anew = self.is_enabled && !before.is_enabled;
+        self.enabled_since = if is_enabled_anew { revision } else { before.enabled_since };
+        self
+    }
+
     pub(crate) fn is_enabled(&self) -> bool {
         self.is_enabled
     }

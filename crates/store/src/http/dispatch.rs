@@ -11,7 +11,7 @@ use tonic::body::Body;
 
 use super::pages::Pages;
 use super::services::{GrpcReply, GrpcServices};
-use crate::auth::PeerIdentity;
+use crate::auth::{PeerIdentity, Relayed};
 use crate::metrics::grpc::GrpcMetrics;
 
 const GRPC: &[u8] = b"application/grpc";
@@ -24,13 +24,19 @@ pub(super) struct Dispatch {
     pages: Arc<Pages>,
     /// Present if the client showed a certificate.
     identity: Option<PeerIdentity>,
+    /// Whether clients are other members, who act for others.
+    is_of_peers: bool,
 }
 
 // === impl Dispatch ===
 
 impl Dispatch {
     pub(super) fn new(services: Option<GrpcServices>, pages: Arc<Pages>) -> Self {
-        Self { services, pages, identity: None }
+        Self { services, pages, identity: None, is_of_peers: false }
+    }
+
+    pub(super) fn of_peers(self) -> Self {
+        Self { is_of_peers: true, ..self }
     }
 
     /// Where a connection's bytes are counted, if it may carry gRPC.
@@ -56,6 +62,9 @@ impl hyper::service::Service<Request<Incoming>> for Dispatch {
                 // certificate pay for it.
                 if let Some(identity) = &self.identity {
                     request.extensions_mut().insert(identity.clone());
+                }
+                if self.is_of_peers {
+                    request.extensions_mut().insert(Relayed);
                 }
                 Either::Left(services.answer(request))
             }

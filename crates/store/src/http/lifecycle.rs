@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::Error;
 use super::connection::{Context, Settings};
 use super::dispatch::Dispatch;
-use super::listen::{self, Bound, Stream};
+use super::listen::{Bound, Stream};
 
 /// How long requests under way may take to end once the edge is asked to stop. Watches would
 /// otherwise hold it open for ever.
@@ -65,7 +65,7 @@ pub(super) async fn run(
     let mut acceptors = JoinSet::new();
     let mut addresses = std::collections::HashMap::new();
     for door in doors {
-        let address = listen::display(door.bound.address());
+        let address = door.bound.address().to_string();
         let stop = Stop { asked: asked.clone(), forced: CancellationToken::new() };
         let (settings, slots) = (settings.clone(), Arc::clone(&slots));
         let task = acceptors.spawn(Acceptor { door, settings, slots, stop }.run());
@@ -124,7 +124,7 @@ impl Acceptor {
     }
 
     async fn on_accept_failed(&self, error: &io::Error) {
-        let address = listen::display(self.door.bound.address());
+        let address = self.door.bound.address().to_string();
         if is_out_of_room(error) {
             tracing::warn!(address, %error, "no room for one more connection");
             tokio::time::sleep(ACCEPT_PAUSE).await;

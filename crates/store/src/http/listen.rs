@@ -89,7 +89,7 @@ impl Bound {
             .as_ref()
             .map(Handshake::load)
             .transpose()
-            .map_err(|source| Error::Tls { address: display(&listener.address), source })?;
+            .map_err(|source| Error::Tls { address: listener.address.to_string(), source })?;
         let (socket, address) = match &listener.address {
             Address::Tcp(address) => bind_tcp(*address).await?,
             Address::Unix(path) => bind_unix(path).await?,
@@ -117,13 +117,6 @@ impl Drop for Bound {
         {
             tracing::debug!(path = %path.display(), %error, "cannot remove the socket");
         }
-    }
-}
-
-pub(super) fn display(address: &Address) -> String {
-    match address {
-        Address::Tcp(address) => address.to_string(),
-        Address::Unix(path) => path.display().to_string(),
     }
 }
 

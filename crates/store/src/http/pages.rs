@@ -8,6 +8,7 @@ use tonic::body::Body;
 
 use super::access::{self, Access};
 use super::endpoints::Question;
+use super::front::FrontPage;
 use super::gateway::Gateway;
 use super::{Content, Traffic, endpoints};
 use crate::auth::PeerIdentity;
@@ -40,6 +41,7 @@ enum Page {
     Version,
     Metrics,
     Health(Question),
+    Front(FrontPage),
 }
 
 // === impl Pages ===
@@ -93,17 +95,24 @@ impl Pages {
                 let query = request.uri().query().unwrap_or_default();
                 question.answer(&*self.content.probes, query).await
             }
+            Some(Page::Front(page)) => page.into_response(),
         }
     }
 
     fn page(&self, path: &str) -> Option<Page> {
         match path {
-            _ if self.traffic == Traffic::Grpc => None,
+            _ if matches!(self.traffic, Traffic::Grpc | Traffic::Peers) => None,
             "/version" if matches!(self.traffic, Traffic::Metrics | Traffic::Guest) => None,
             "/version" => Some(Page::Version),
             "/metrics" => Some(Page::Metrics),
-            _ => Question::of(path).map(Page::Health),
+            _ => Question::of(path).map(Page::Health).or_else(|| self.front(path)),
         }
+    }
+
+    fn front(&self, path: &str) -> Option<Page> {
+        let is_for_clients = matches!(self.traffic, Traffic::Everything | Traffic::Http);
+        let front = self.content.front.as_ref().filter(|_| is_for_clients)?;
+        front(path).map(Page::Front)
     }
 }
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use futures::FutureExt;
 use http::{Request, Response};
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service};
@@ -26,7 +27,18 @@ const OVERSIZED: &str = "Error, decoded message length too large: found ";
 pub struct GrpcServices {
     services: Arc<[Named]>,
     metrics: GrpcMetrics,
+    detour: Option<Arc<dyn Detour>>,
 }
+
+/// Where some requests are answered in place of the services here.
+pub(crate) trait Detour: Send + Sync {
+    /// Whether requests to this path go there now.
+    fn takes(&self, path: &str) -> bool;
+
+    fn answer(self: Arc<Self>, request: Request<Body>) -> FutureOf<Response<Body>>;
+}
+
+type FutureOf<T> = futures::future::BoxFuture<'static, T>;
 
 /// The answer to one gRPC request, on its way.
 pub struct GrpcReply {
@@ -91,6 +103,12 @@ impl GrpcServices {
         Self { metrics, ..self }
     }
 
+    /// Sends some requests elsewhere.
+    #[must_use]
+    pub(crate) fn relayed_by(self, detour: Arc<dyn Detour>) -> Self {
+        Self { detour: Some(detour), ..self }
+    }
+
     pub(super) fn metrics(&self) -> &GrpcMetrics {
         &self.metrics
     }
@@ -98,6 +116,11 @@ impl GrpcServices {
     /// Answers `/<service>/<method>`.
     pub fn answer(&self, request: Request<Body>) -> GrpcReply {
         let path = request.uri().path();
+        if let Some(detour) = self.detour.as_ref().filter(|detour| detour.takes(path)) {
+            let call = self.metrics.started(path);
+            let answer = Arc::clone(detour).answer(request);
+            return GrpcReply { answer: Box::pin(answer.map(Ok)), call };
+        }
         let name = service_name(path);
         match self.services.iter().find(|service| service.name == name) {
             Some(found) => {

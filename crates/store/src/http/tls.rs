@@ -69,7 +69,7 @@ pub enum Error {
         #[source]
         source: rustls::Error,
     },
-    #[error("cannot read when {} changed", path.display())]
+    #[error("cannot look at {}", path.display())]
     Inspect {
         path: PathBuf,
         #[source]

@@ -26,9 +26,12 @@ impl fmt::Debug for StateMetrics {
 
 impl StateMetrics {
     fn server(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        // The one member leads as long as it takes writes.
-        let leads = i64::from(!self.context.sequencer.has_stopped());
-        gauge(encoder, "etcd_server_has_leader", "Whether writes are taken", leads)?;
+        let standing = &self.context.standing;
+        // The only member leads as long as it takes writes.
+        let goes_on = !self.context.sequencer.has_stopped();
+        let is_led = i64::from(goes_on && standing.leader().is_some());
+        let leads = i64::from(goes_on && standing.is_holder());
+        gauge(encoder, "etcd_server_has_leader", "Whether writes are taken", is_led)?;
         gauge(encoder, "etcd_server_is_leader", "Whether this member takes writes", leads)?;
         gauge(encoder, "etcd_server_is_learner", "Whether this member only follows", 0)?;
         let took_over = ConstCounter::new(1u64);

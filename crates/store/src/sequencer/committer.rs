@@ -36,6 +36,11 @@ pub(crate) struct Committer {
 /// must not be answered, and a failed sync must not be tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
+    #[error("whether this member still has the writer's role cannot be learned")]
+    Unconfirmed {
+        #[source]
+        source: journal::Error,
+    },
     #[error("a batch of writes could not be made durable")]
     Append {
         #[source]
@@ -70,7 +75,7 @@ impl Committer {
 
     fn append(&self, batch: &Batch) -> Result<(), CommitError> {
         if batch.journal.records.is_empty() && batch.journal.meta.is_empty() {
-            return Ok(());
+            return self.check_held();
         }
         let started = Instant::now();
         let appended = self.journal.append(self.epoch, &batch.journal);
@@ -84,6 +89,18 @@ impl Committer {
             },
             Err(source) => Err(CommitError::Append { source }),
         }
+    }
+
+    /// Answers that wrote nothing speak of the newest state too, so whoever lost the role must not
+    /// give them. Where nobody else can write, it cannot be lost.
+    fn check_held(&self) -> Result<(), CommitError> {
+        let Some(shared) = self.journal.shared() else { return Ok(()) };
+        let tip = shared.tip().map_err(|source| CommitError::Unconfirmed { source })?;
+        if tip.epoch == self.epoch {
+            return Ok(());
+        }
+        let source = AppendError::Fenced { held: self.epoch, current: tip.epoch };
+        Err(CommitError::Append { source })
     }
 
     /// Readers see the batch before anyone is told of it.

@@ -46,7 +46,8 @@ impl Agent {
         &self.context
     }
 
-    pub(super) fn range(&self, request: &RangeRequest) -> Result<RangeResponse, Error> {
+    pub(super) async fn range(&self, request: &RangeRequest) -> Result<RangeResponse, Error> {
+        self.context.confirm().await?;
         self.kv.range(request, self.caller())
     }
 

@@ -1,8 +1,8 @@
-//! `etcdserverpb.Cluster`, for a cluster of one.
+//! `etcdserverpb.Cluster`.
 //!
 //! The list of members is true. Changing it is refused: what etcd would refuse with one member gets
-//! etcd's refusal, and what etcd would begin gets `not capable`, because there is no second member
-//! that could ever take part.
+//! etcd's refusal, and what etcd would begin gets `not capable`. A cluster of one never has a second
+//! member, and members that share a journal come and go by being started and stopped.
 
 use std::sync::Arc;
 
@@ -46,6 +46,9 @@ impl ClusterService {
 
     fn members(&self) -> Vec<Member> {
         let options = &self.context.options;
+        if !self.context.standing.is_alone() {
+            return self.context.standing.members().into_iter().map(listed).collect();
+        }
         vec![Member {
             id: self.context.identity.member_id,
             name: options.name.clone(),
@@ -56,12 +59,15 @@ impl ClusterService {
     }
 
     fn check_is_member(&self, id: u64) -> Result<(), Error> {
-        let is_member = id == self.context.identity.member_id;
+        let is_member = self.members().iter().any(|member| member.id == id);
         if is_member { Ok(()) } else { Err(ApiError::MemberNotFound.into()) }
     }
 
     async fn list(&self, request: Request<MemberListRequest>) -> Result<MemberListResponse, Error> {
         if request.get_ref().linearizable {
+            self.context.confirm().await?;
+        }
+        if request.get_ref().linearizable && self.context.standing.is_alone() {
             // Answered only while the journal takes writes, which is while this member leads.
             self.context.sequencer.lease(LeaseId::NONE).await?;
         }
@@ -152,6 +158,16 @@ impl Cluster for ClusterService {
         request: Request<MemberPromoteRequest>,
     ) -> Result<Response<MemberPromoteResponse>, Status> {
         Ok(Response::new(self.promote(&request)?))
+    }
+}
+
+fn listed(member: journal::Member) -> Member {
+    Member {
+        id: member.id,
+        name: member.name,
+        peer_ur_ls: member.peer_urls,
+        client_ur_ls: member.client_urls,
+        is_learner: false,
     }
 }
 

@@ -55,7 +55,7 @@ impl ElectionService {
         if !is_first {
             place.wait_for_turn().await?;
             // A lease that ended while waiting left nothing to lead with.
-            if place.look()?.kvs.is_empty() {
+            if place.look().await?.kvs.is_empty() {
                 return Err(ApiError::ElectionNotLeader.into());
             }
         }
@@ -71,9 +71,9 @@ impl ElectionService {
         proclaim(&agent, proclamation).await
     }
 
-    fn leader(&self, request: Request<LeaderRequest>) -> Result<LeaderResponse, Error> {
+    async fn leader(&self, request: Request<LeaderRequest>) -> Result<LeaderResponse, Error> {
         let (agent, LeaderRequest { name }) = Agent::new(&self.context, request);
-        let mut found = Line::new(agent, &name).first()?;
+        let mut found = Line::new(agent, &name).first().await?;
         let kv = found.kvs.pop().ok_or(ApiError::ElectionNoLeader)?;
         Ok(LeaderResponse { header: found.header, kv: Some(kv) })
     }
@@ -119,7 +119,7 @@ impl Election for ElectionService {
         &self,
         request: Request<LeaderRequest>,
     ) -> Result<Response<LeaderResponse>, Status> {
-        self.leader(request).map(Response::new).map_err(status::without_code)
+        self.leader(request).await.map(Response::new).map_err(status::without_code)
     }
 
     async fn observe(

@@ -115,6 +115,7 @@ impl KvService {
         check::txn(&request, self.context.options.limits.txn_ops_max).map_err(Error::Request)?;
         let caller = caller?;
         let mut response = if mvcc::is_read_only(&request) {
+            self.context.confirm().await?;
             self.read(
                 &caller,
                 |access| access.txn(&request, &Leases::default()),
@@ -164,6 +165,9 @@ impl Kv for KvService {
         request: Request<RangeRequest>,
     ) -> Result<Response<RangeResponse>, Status> {
         let caller = self.caller(&request);
+        if !request.get_ref().serializable {
+            self.context.confirm().await?;
+        }
         Ok(Response::new(self.range(request.get_ref(), caller)?))
     }
 
@@ -171,6 +175,9 @@ impl Kv for KvService {
         &self,
         request: Request<RangeRequest>,
     ) -> Result<Response<RangeStream>, Status> {
+        if !request.get_ref().serializable {
+            self.context.confirm().await?;
+        }
         Ok(Response::new(self.range_stream(request)?))
     }
 

@@ -84,6 +84,7 @@ impl LeaseService {
         let caller = self.caller(&request)?;
         self.permit(&caller, |access| access.identified())?;
         let LeaseTimeToLiveRequest { id, keys: wants_keys } = request.into_inner();
+        self.context.confirm().await?;
         let content = self.context.sequencer.lease(LeaseId(id)).await?;
         let remaining = self.context.deadlines.lock().remaining(LeaseId(id), Instant::now());
         let header = Some(self.context.header(self.context.published.revision()));
@@ -113,6 +114,7 @@ impl LeaseService {
             let keys = self.context.sequencer.leased_keys().await?;
             self.permit(&caller, |access| access.lease_read(&keys))?;
         }
+        self.context.confirm().await?;
         let leases = self.context.deadlines.lock().by_end();
         Ok(LeaseLeasesResponse {
             header: Some(self.context.header(self.context.published.revision())),
@@ -134,7 +136,10 @@ impl LeaseService {
             let keys = content.map(|content| content.keys).unwrap_or_default();
             auth.access(caller).lease_write(&keys).map_err(Error::Auth)?;
         }
+        // Only who has the role knows how long leases last. What was kept alive before the role was
+        // lost does no harm: every lease has its full time again then.
         let kept = context.deadlines.lock().keep_alive(id, Instant::now());
+        context.confirm().await?;
         if kept.is_some() {
             context.metrics.lease_renewed();
         }

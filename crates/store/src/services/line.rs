@@ -72,8 +72,8 @@ impl Line {
     }
 
     /// Who is first, if anybody is there.
-    pub(super) fn first(&self) -> Result<RangeResponse, Error> {
-        self.agent.range(&self.first_request())
+    pub(super) async fn first(&self) -> Result<RangeResponse, Error> {
+        self.agent.range(&self.first_request()).await
     }
 
     /// Takes a place at the end, or the one that `lease` has already.
@@ -97,12 +97,13 @@ impl Line {
 
     /// The last that came before `created`, which is above 1 as all that is written: 0 would mean no
     /// limit.
-    fn last_before(&self, created: Revision) -> Result<RangeResponse, Error> {
-        self.agent.range(&RangeRequest {
+    async fn last_before(&self, created: Revision) -> Result<RangeResponse, Error> {
+        let request = RangeRequest {
             sort_order: SortOrder::Descend.into(),
             max_create_revision: created.0 - 1,
             ..self.by_creation()
-        })
+        };
+        self.agent.range(&request).await
     }
 
     fn by_creation(&self) -> RangeRequest {
@@ -122,7 +123,7 @@ impl Place {
     /// Waits until everyone who came before is gone.
     pub(super) async fn wait_for_turn(&self) -> Result<(), Error> {
         loop {
-            let mut before = self.line.last_before(self.created)?;
+            let mut before = self.line.last_before(self.created).await?;
             let Some(kv) = before.kvs.pop() else { return Ok(()) };
             let from = Revision(before.header.unwrap_or_default().revision);
             self.deletion(kv.key_bytes(), from).await?;
@@ -130,8 +131,8 @@ impl Place {
     }
 
     /// What stands at this place now; nothing if its lease has ended.
-    pub(super) fn look(&self) -> Result<RangeResponse, Error> {
-        self.line.agent.range(&one(&self.key))
+    pub(super) async fn look(&self) -> Result<RangeResponse, Error> {
+        self.line.agent.range(&one(&self.key)).await
     }
 
     /// The place is the caller's own from now on.

@@ -37,7 +37,7 @@ impl LockService {
             return Ok(LockResponse { header, key: place.keep() });
         }
         place.wait_for_turn().await?;
-        let found = place.look()?;
+        let found = place.look().await?;
         if found.kvs.is_empty() {
             return Err(ApiError::SessionExpired.into());
         }

@@ -22,14 +22,21 @@ use crate::{
     alarm::{self, Alarm},
     auth::Caller,
     context::Context,
-    hash, snapshot,
+    hash,
+    replica::Relay,
+    snapshot,
 };
 
 /// The cluster's version as downgrades are told of it.
 const CLUSTER_VERSION: &str = "3.7";
 
+/// The leader's id where there is none.
+const NOBODY: u64 = 0;
+
 pub(crate) struct MaintenanceService {
     context: Arc<Context>,
+    /// The way to other members, where there are any.
+    relay: Option<Arc<Relay>>,
 }
 
 type SnapshotStream = Pin<Box<dyn Stream<Item = Result<SnapshotResponse, Status>> + Send>>;
@@ -37,8 +44,8 @@ type SnapshotStream = Pin<Box<dyn Stream<Item = Result<SnapshotResponse, Status>
 // === impl MaintenanceService ===
 
 impl MaintenanceService {
-    pub(crate) fn new(context: Arc<Context>) -> Self {
-        Self { context }
+    pub(crate) fn new(context: Arc<Context>, relay: Option<Arc<Relay>>) -> Self {
+        Self { context, relay }
     }
 
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
@@ -77,7 +84,7 @@ impl MaintenanceService {
 
     fn status(&self, request: &Request<StatusRequest>) -> Result<StatusResponse, Error> {
         self.check_identified(request)?;
-        let identity = self.context.identity;
+        let standing = &self.context.standing;
         let revision = self.context.published.revision();
         let size = self.context.journal.size().map_err(Error::Journal)?;
         let index = revision.0.cast_unsigned();
@@ -85,12 +92,18 @@ impl MaintenanceService {
         Ok(StatusResponse {
             header: Some(self.context.header(revision)),
             version: version::SERVER.to_owned(),
-            db_size: size.total_bytes.cast_signed(),
-            leader: identity.member_id,
+            // etcdctl divides by it, and a shared journal without content has none.
+            db_size: size.total_bytes.max(1).cast_signed(),
+            leader: standing.leader().unwrap_or(NOBODY),
             raft_index: index,
-            raft_term: identity.term.0,
+            raft_term: standing.term().0,
             raft_applied_index: index,
-            errors: alarms.iter().map(describe).collect(),
+            errors: alarms
+                .iter()
+                .map(describe)
+                .chain(self.no_leader())
+                .chain(self.context.options.notices.iter().cloned())
+                .collect(),
             db_size_in_use: size.in_use_bytes.cast_signed(),
             is_learner: false,
             storage_version: version::STORAGE.to_owned(),
@@ -99,13 +112,19 @@ impl MaintenanceService {
         })
     }
 
+    /// What etcd lists beside the alarms.
+    fn no_leader(&self) -> Option<String> {
+        let is_led = self.context.standing.leader().is_some();
+        (!is_led).then(|| ApiError::NoLeader.message().to_owned())
+    }
+
     /// Lets the journal give back all it can. Nothing waits meanwhile.
     async fn defragment(
         &self,
         request: Request<DefragmentRequest>,
     ) -> Result<DefragmentResponse, Error> {
         self.check_admin(&request)?;
-        let (journal, epoch) = (self.context.journal.clone(), self.context.identity.term);
+        let (journal, epoch) = (self.context.journal.clone(), self.context.standing.term());
         let work = tokio::task::spawn_blocking(move || condense(&*journal, epoch));
         let size = work.await.expect("a journal does not panic")?;
         // Whoever made room writes next, and should not have to wait for housekeeping to see it.
@@ -152,18 +171,25 @@ impl MaintenanceService {
         })))
     }
 
-    /// There is nobody to hand the writer's role to.
-    fn move_leader(
+    /// The member that is to have the writer's role takes it; the one that has it asks that member.
+    /// Followers are asked only by the holder: what clients ask of them is passed on to it.
+    async fn move_leader(
         &self,
-        request: &Request<MoveLeaderRequest>,
+        request: Request<MoveLeaderRequest>,
     ) -> Result<MoveLeaderResponse, Error> {
-        self.check_admin(request)?;
-        if request.get_ref().target_id == self.context.identity.member_id {
-            return Ok(MoveLeaderResponse {
-                header: Some(self.context.header(self.context.published.revision())),
-            });
+        self.check_admin(&request)?;
+        let target = request.get_ref().target_id;
+        if target == self.context.identity.member_id {
+            self.context.confirm.take().await?;
+        } else {
+            let relay = self.relay.as_ref().ok_or(ApiError::BadLeaderTransferee)?;
+            if !self.context.standing.is_holder() {
+                return Err(ApiError::NotLeader.into());
+            }
+            relay.hand_over(target, &self.caller(&request)?).await?;
         }
-        Err(ApiError::BadLeaderTransferee.into())
+        let header = Some(self.context.header(self.context.published.revision()));
+        Ok(MoveLeaderResponse { header })
     }
 
     /// Data of this store cannot become data of an older one, so every target is refused.
@@ -235,7 +261,7 @@ impl Maintenance for MaintenanceService {
         &self,
         request: Request<MoveLeaderRequest>,
     ) -> Result<Response<MoveLeaderResponse>, Status> {
-        Ok(Response::new(self.move_leader(&request)?))
+        Ok(Response::new(self.move_leader(request).await?))
     }
 
     async fn downgrade(

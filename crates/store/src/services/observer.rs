@@ -54,7 +54,7 @@ impl Observer {
         loop {
             match &mut self.state {
                 State::Looking => {
-                    if let Some(leader) = self.look()? {
+                    if let Some(leader) = self.look().await? {
                         return Ok(leader);
                     }
                 }
@@ -77,8 +77,8 @@ impl Observer {
         }
     }
 
-    fn look(&mut self) -> Result<Option<LeaderResponse>, Error> {
-        let mut found = self.line.first()?;
+    async fn look(&mut self) -> Result<Option<LeaderResponse>, Error> {
+        let mut found = self.line.first().await?;
         let seen = Revision(found.header.as_ref().map_or(0, |header| header.revision));
         let Some(kv) = found.kvs.pop() else {
             self.state = State::Vacant(self.vacant(seen)?);

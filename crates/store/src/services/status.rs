@@ -14,6 +14,11 @@ impl From<Error> for Status {
     }
 }
 
+/// An error that became known before any service was asked.
+pub(crate) fn refusal(error: Error) -> Status {
+    error.into()
+}
+
 pub(super) fn of_api(error: ApiError) -> Status {
     Status::new(Code::from_i32(error.code().number()), error.message())
 }

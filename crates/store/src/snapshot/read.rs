@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use bytes::Bytes;
-use journal::{Epoch, Image, Journal};
+use journal::{Epoch, Image, Journal, MetaChange};
 use mvcc::Revision;
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -71,16 +71,28 @@ pub fn verify(snapshot: impl Read) -> Result<Summary, ReadError> {
 /// not take it for the one the snapshot was made of.
 ///
 /// The digest stands at the end, so verify the snapshot before: what fails half-way leaves half a
-/// journal behind.
+/// journal behind. Such a journal says so of itself and is not served.
 pub fn restore(
     snapshot: impl Read,
     journal: &dyn Journal,
     epoch: Epoch,
 ) -> Result<Summary, ReadError> {
-    read(snapshot, &mut |image| {
+    let ingest =
+        |image: &Image| journal.ingest(epoch, image).map_err(|source| ReadError::Load { source });
+    ingest(&mark(Revision::INITIAL, meta::restore_begun()))?;
+    let summary = read(snapshot, &mut |image| {
         image.meta.retain(|change| !meta::is_identity(&change.key));
-        journal.ingest(epoch, image).map_err(|source| ReadError::Load { source })
-    })
+        ingest(image)
+    })?;
+    // A snapshot without pieces tells no revision.
+    let last = Revision(summary.revision).max(Revision::INITIAL);
+    ingest(&mark(last, meta::restore_ended()))?;
+    Ok(summary)
+}
+
+/// An image of nothing but what a journal says of itself.
+fn mark(last: Revision, change: MetaChange) -> Image {
+    Image { last, records: Vec::new(), meta: vec![change] }
 }
 
 fn read(
@@ -210,10 +222,14 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use etcd_api::mvccpb::KeyValue;
+    use journal::EmbeddedJournal;
     use mvcc::{Change, Record};
 
     use super::*;
+    use crate::load;
 
     /// A whole snapshot of one piece, its digest right, with a change of `key` per revision given.
     fn snapshot(last: i64, changes: &[(i64, u32, &str)]) -> Vec<u8> {
@@ -224,10 +240,35 @@ mod tests {
         let image = Image { last: Revision(last), records: records.collect(), meta: Vec::new() };
         let piece = Piece::new(image).encode_to_vec();
         let length = u32::try_from(piece.len()).unwrap().to_be_bytes();
-        let mut bytes = [&MAGIC[..], &length, &piece, &[0; 4]].concat();
+        sealed(&[&length, &piece[..]].concat())
+    }
+
+    /// These pieces between a right beginning and a right end.
+    fn sealed(pieces: &[u8]) -> Vec<u8> {
+        let mut bytes = [&MAGIC[..], pieces, &[0; 4]].concat();
         bytes.resize(bytes.len().next_multiple_of(BLOCK_BYTES as usize), 0);
         let digest = Sha256::digest(&bytes);
         [&bytes[..], &digest].concat()
+    }
+
+    /// A restore that was killed used to leave a folder that was served as if it were whole.
+    #[test]
+    fn a_journal_is_served_once_all_of_a_snapshot_is_in_it_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = snapshot(9, &[(3, 0, "a"), (7, 0, "b")]);
+        let restore_into = |name: &str, bytes: &[u8]| {
+            let journal = EmbeddedJournal::open(&folder.path().join(name), Default::default());
+            let journal: Arc<dyn Journal> = Arc::new(journal.unwrap());
+            let restored = restore(bytes, &*journal, journal.claim().unwrap());
+            (restored, load::open(&journal).map(|opened| opened.state.keyspace.revision()))
+        };
+        let (restored, opened) = restore_into("half", &whole[..whole.len() - 1]);
+        assert!(matches!(restored, Err(ReadError::Truncated { .. })), "{restored:?}");
+        assert!(matches!(opened, Err(load::LoadError::Meta { source: meta::Error::Restoring })));
+        let (restored, opened) = restore_into("whole", &whole);
+        assert_eq!((restored.unwrap().revision, opened.unwrap()), (9, Revision(9)));
+        let (restored, opened) = restore_into("empty", &sealed(&[]));
+        assert_eq!((restored.unwrap().revision, opened.unwrap()), (0, Revision::INITIAL));
     }
 
     #[test]

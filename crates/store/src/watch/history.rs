@@ -60,6 +60,7 @@ impl History {
             .journal
             .records(from, CHUNK_BYTES)
             .map_err(|source| Error::Read { source: source.into() })?;
+        self.check_kept(from, compacted)?;
         let is_end = records.last().is_none_or(|record| record.revision >= newest);
         records.retain(|record| record.revision <= newest);
         let last = match records.last() {
@@ -67,6 +68,22 @@ impl History {
             _ => newest.max(Revision(from.0 - 1)),
         };
         Ok(Chunk { state, kept: self.kept.clone(), records, last })
+    }
+}
+
+impl History {
+    /// Holding a state keeps nothing from the writer of a shared journal, who may have compacted what
+    /// this member did not hear of: what was read may have holes then.
+    fn check_kept(&self, from: Revision, compacted: Revision) -> Result<(), Error> {
+        let Some(shared) = self.journal.shared() else { return Ok(()) };
+        let tip = shared.tip().map_err(|source| Error::Read { source: source.into() })?;
+        // The first change there can be follows the initial revision.
+        let first = from.max(Revision::INITIAL.next());
+        if tip.forgotten < first || tip.forgotten <= compacted {
+            return Ok(());
+        }
+        let source = journal::Error::Forgotten { revision: from };
+        Err(Error::Read { source: source.into() })
     }
 }
 

@@ -172,8 +172,13 @@ impl Feed {
         let last = batch.last;
         match self.batches.try_send(batch) {
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
-            Err(TrySendError::Full(_)) => self.hub.dropped.store(last.0, Ordering::Release),
+            Err(TrySendError::Full(_)) => self.skip_to(last),
         }
+    }
+
+    /// Lets watches read everything up to `revision` from history.
+    pub(crate) fn skip_to(&self, revision: Revision) {
+        self.hub.dropped.fetch_max(revision.0, Ordering::AcqRel);
     }
 }
 
@@ -196,8 +201,12 @@ impl HubThread {
     fn take_in(&self, batch: &CommittedBatch) -> Result<(), ReadError> {
         let mut state = self.hub.state.lock();
         state.leave_behind(Revision(batch.first.0 - 1));
-        state.hand_out(batch, &self.kept)?;
-        state.processed = batch.last;
+        match state.hand_out(batch, &self.kept) {
+            Ok(()) => state.processed = batch.last,
+            // What is needed for the events cannot be had now; each watch asks for it itself.
+            Err(error) if is_passing(&error) => state.leave_behind(batch.last),
+            Err(error) => return Err(error),
+        }
         state.tell_progress();
         Ok(())
     }
@@ -209,6 +218,10 @@ impl HubThread {
         state.leave_behind(dropped);
         state.tell_progress();
     }
+}
+
+fn is_passing(error: &ReadError) -> bool {
+    error.downcast_ref().is_some_and(crate::error::is_passing)
 }
 
 // === impl State ===

@@ -16,6 +16,8 @@ mod limits;
 mod lock;
 mod metrics;
 mod regressions;
+mod replicas;
+mod together;
 mod txn;
 mod watch;
 mod watching;

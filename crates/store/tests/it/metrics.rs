@@ -74,7 +74,7 @@ fn value(scraped: &str, sample: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn names_and_kinds_are_etcds() {
+async fn l46_names_and_kinds_are_etcds() {
     let store = Store::start().await;
     let scraped = scrape(&store).await;
     let mut kinds: Vec<_> =

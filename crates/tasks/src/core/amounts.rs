@@ -114,6 +114,26 @@ impl Resource {
             Self::Disk => "disk",
         }
     }
+
+    /// So much of it, for people: thousandths of a core as Kubernetes writes them, bytes in the unit
+    /// that suits them.
+    #[must_use]
+    pub fn tell(self, amount: u64) -> String {
+        match self {
+            Self::Cpu => format!("{amount}m of cpu"),
+            Self::Memory | Self::Disk => format!("{} of {}", bytes(amount), self.as_str()),
+            Self::Pids => format!("{amount} pids"),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "one digit is told")]
+fn bytes(amount: u64) -> String {
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    match units.into_iter().find(|(_, shift)| amount >> shift > 0) {
+        Some((unit, shift)) => format!("{:.1}{unit}", amount as f64 / (1_u64 << shift) as f64),
+        None => format!("{amount}B"),
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +158,19 @@ mod tests {
         ] {
             assert_eq!(request.times_in(&NODE), times, "{request:?}");
             assert_eq!(request.exceeds(&NODE), exceeds, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_told_in_units() {
+        for (resource, amount, told) in [
+            (Resource::Cpu, 50, "50m of cpu"),
+            (Resource::Memory, 24_012_692_480, "22.4GiB of memory"),
+            (Resource::Memory, 1 << 40, "1.0TiB of memory"),
+            (Resource::Disk, 1023, "1023B of disk"),
+            (Resource::Pids, 256, "256 pids"),
+        ] {
+            assert_eq!(resource.tell(amount), told);
         }
     }
 

@@ -69,8 +69,14 @@ impl KeyRange {
     /// Every task, and no status key.
     pub const TASKS: Self = Self { start: b"/task/0", end: b"/task/g" };
     pub const STATUSES: Self = Self { start: b"/task/status/", end: b"/task/status0" };
+    pub const QUEUED: Self = Self { start: b"/task/status/queued/", end: b"/task/status/queued0" };
     pub const RUNNING: Self =
         Self { start: b"/task/status/running/", end: b"/task/status/running0" };
+    pub const COMPLETE: Self =
+        Self { start: b"/task/status/complete/", end: b"/task/status/complete0" };
+    pub const CANCELED: Self =
+        Self { start: b"/task/status/canceled/", end: b"/task/status/canceled0" };
+    pub const FAILED: Self = Self { start: b"/task/status/failed/", end: b"/task/status/failed0" };
     /// Tasks and status keys.
     pub const TASKS_AND_STATUSES: Self = Self { start: b"/task/", end: b"/task0" };
     pub const NODES: Self = Self { start: b"/node/", end: b"/node0" };

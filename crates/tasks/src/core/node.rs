@@ -68,9 +68,9 @@ pub enum Obstacle {
     NetHost,
     #[error("the node does not allow uid 0 on its own files")]
     HostRoot,
-    #[error("the node has {has} of {}, the task needs {needs}", .resource.as_str())]
+    #[error("the node has {}, the task needs {}", .resource.tell(*.has), .resource.tell(*.needs))]
     TooSmall { resource: Resource, has: u64, needs: u64 },
-    #[error("the node has {free} of {} free, the task needs {needs}", .resource.as_str())]
+    #[error("the node has {} free, the task needs {}", .resource.tell(*.free), .resource.tell(*.needs))]
     Full { resource: Resource, free: u64, needs: u64 },
 }
 
@@ -290,7 +290,7 @@ mod tests {
             the node knows schema 1, the task has 2
             the node has no rootfs "debian"
             the node does not allow the network of the host
-            the node has 10 of disk, the task needs 11
+            the node has 10B of disk, the task needs 11B of disk
         "#]]
         .assert_eq(&told);
         assert_eq!(node.weight(&worst), 0);

@@ -45,6 +45,8 @@ pub(super) struct Sender {
     room: Arc<Semaphore>,
     /// Whether the last answer was a refusal, which is said once.
     is_refused: Arc<AtomicBool>,
+    /// Whether the last attempt to register failed, which is said once.
+    is_unregistered: Arc<AtomicBool>,
 }
 
 // === impl Sender ===
@@ -52,7 +54,8 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(store: Store, metrics: Metrics) -> Self {
         let room = Arc::new(Semaphore::new(SENDS_MAX));
-        Self { store, metrics, room, is_refused: Arc::default() }
+        let (is_refused, is_unregistered) = Default::default();
+        Self { store, metrics, room, is_refused, is_unregistered }
     }
 
     /// One transaction, once. The agent sends it again if its outcome is unknown.
@@ -89,12 +92,16 @@ impl Sender {
         let id = node.id;
         match self.try_register(&node, timing, &host).await {
             Ok((Granted { lease, sent }, revision)) => {
+                self.is_unregistered.store(false, Ordering::Relaxed);
                 tracing::info!(node = %id, "registered");
                 Event::Registered { node: id, lease, revision, sent }
             }
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "the node is not registered");
+                match self.is_unregistered.swap(true, Ordering::Relaxed) {
+                    false => tracing::warn!(error, "the node is not registered; trying on"),
+                    true => tracing::debug!(error, "the node is not registered"),
+                }
                 Event::NotRegistered { node: id }
             }
         }

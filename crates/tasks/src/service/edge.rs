@@ -120,7 +120,9 @@ fn content(service: Service, registry: &Arc<Registry>) -> Content {
         .max_encoding_message_size(message_bytes_max);
     Content {
         services: GrpcServices::default().with(server),
+        peers: GrpcServices::default(),
         probes,
         registry: Arc::clone(registry),
+        front: None,
     }
 }

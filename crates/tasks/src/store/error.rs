@@ -1,6 +1,6 @@
 //! What can come of a request to the store. The one place that reads gRPC's codes.
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use etcd_api::ApiError;
 use tonic::{Code, Response, Status};
@@ -17,8 +17,8 @@ pub enum Error {
     #[error("the store did not answer")]
     Unknown(#[source] Silence),
     /// Nothing was written.
-    #[error("the store refused the request")]
-    Refused(#[source] Status),
+    #[error("the store refused the request: {}", in_words(.0))]
+    Refused(Status),
     /// What was asked for lies before what the store remembers.
     #[error("the store has forgotten that revision")]
     Compacted,
@@ -35,8 +35,18 @@ pub enum Error {
 pub enum Silence {
     #[error("no answer came in time")]
     TimedOut,
-    #[error("the connection broke, or the store was between two leaders")]
-    Broken(#[source] Status),
+    #[error("the connection broke, or the store was between two leaders: {}", in_words(.0))]
+    Broken(Status),
+}
+
+/// What a status means to people: its message and what was at the bottom of it. Its own words are
+/// those of a debugger.
+fn in_words(status: &Status) -> String {
+    let causes = std::iter::successors(status.source(), |cause| (*cause).source());
+    match causes.last().map(ToString::to_string) {
+        Some(cause) if cause != status.message() => format!("{}: {cause}", status.message()),
+        _ => status.message().to_owned(),
+    }
 }
 
 // === impl Error ===
@@ -90,5 +100,18 @@ pub(super) async fn within<T>(
     match tokio::time::timeout(patience, call).await {
         Ok(answer) => answer.map_err(Error::new),
         Err(_elapsed) => Err(Error::Unknown(Silence::TimedOut)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_told_by_its_message_and_its_first_cause() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let status = Status::from_error(Box::new(refused));
+        assert_eq!(in_words(&Status::unavailable("not now")), "not now");
+        assert_eq!(in_words(&status), "connection refused");
     }
 }

@@ -41,7 +41,7 @@ fn every_node_says_why_not() {
         &[node(1), full, leaving],
         &expect![[r#"
         node1: rank Some(0), told 3 s ago, []
-        node2: rank Some(1), told 3 s ago, ["the node has 50 of cpu free, the task needs 100"]
+        node2: rank Some(1), told 3 s ago, ["the node has 50m of cpu free, the task needs 100m of cpu"]
         node3: rank None, told 3 s ago, ["the node is draining"]
         unsatisfiable: false
     "#]],
@@ -56,8 +56,8 @@ fn a_task_that_no_node_could_ever_run_is_unsatisfiable() {
         large,
         &[node(1), node(2)],
         &expect![[r#"
-        node1: rank None, told 3 s ago, ["the node has 1000 of cpu, the task needs 1001"]
-        node2: rank None, told 3 s ago, ["the node has 1000 of cpu, the task needs 1001"]
+        node1: rank None, told 3 s ago, ["the node has 1000m of cpu, the task needs 1001m of cpu"]
+        node2: rank None, told 3 s ago, ["the node has 1000m of cpu, the task needs 1001m of cpu"]
         unsatisfiable: true
     "#]],
     );

@@ -86,7 +86,6 @@ const VALUES: &[&str] = &[
     "max-allocatable-difference-ratio",
     "max-autoprovisioned-node-group-count",
     "max-binpacking-time",
-    "max-bulk-soft-taint-time",
     "max-empty-bulk-delete",
     "max-free-difference-ratio",
     "memory-difference-ratio",

@@ -665,6 +665,15 @@ pub(crate) const FLAGS: &[Flag] = &[
         },
     },
     Flag {
+        name: "max-bulk-soft-taint-time",
+        default: "3s",
+        help: "How long nodes are marked as candidates at once",
+        set: |it, text| {
+            it.options.soft_taint_duration_max = span(text)?;
+            Ok(())
+        },
+    },
+    Flag {
         name: "dry-run",
         default: "false",
         help: "Say what would be done and do nothing; ours",

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     kube::{ConnectArgs, DEFAULT_IMAGE, ExportFormat, Output},
-    labels::{LogFormat, LogLevel},
+    logs::LogArgs,
 };
 
 pub(crate) const ABOUT: &str = "\
@@ -142,22 +142,6 @@ pub(crate) struct SimcloudArgs {
     /// Authority whose clients are let in, in PEM
     #[arg(long, value_name = "FILE", help_heading = "TLS", requires = "cert")]
     pub(crate) client_ca: Option<PathBuf>,
-    /// Logs: error, warn, info or debug
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LEVEL",
-        default_value = "info",
-        hide_possible_values = true
-    )]
-    pub(crate) log_level: LogLevel,
-    /// Logs: json or console
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "json",
-        hide_possible_values = true
-    )]
-    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) logs: LogArgs,
 }

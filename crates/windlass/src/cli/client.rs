@@ -17,7 +17,7 @@ pub(crate) struct ClientArgs {
 }
 
 /// How a client knows the store, and the store the client.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct TlsArgs {
     /// PEM file of the authority that signed the certificate of the store
     #[arg(long, value_name = "FILE")]

@@ -3,7 +3,7 @@
 use crate::etcd_flags::{self, Effect, Flag, Shape};
 
 const INTRODUCTION: &str = "\
-Serve etcd's API from a data folder on this machine.
+Serve etcd's API from a data folder on this machine, or from a shared journal.
 
 Usage: windlass store serve [flags]
 
@@ -11,6 +11,8 @@ Usage: windlass store serve [flags]
       Serve on http://localhost:2379, data in ./default.etcd.
   windlass store serve --name a --data-dir /var/lib/windlass
       Serve from a folder of your own.
+  windlass store serve --journal ignite://10.0.0.1:10800,10.0.0.2:10800
+      Serve what is kept in Apache Ignite, together with others who do.
   windlass store serve --config-file etcd.yaml
       Take everything from a file. Flags and ETCD_* variables are then ignored.
 
@@ -28,8 +30,8 @@ Exit codes:
 pub(crate) fn text() -> String {
     let mut text = INTRODUCTION.to_owned();
     for section in etcd_flags::SECTIONS {
-        let mut honoured =
-            section.flags.iter().filter(|flag| flag.effect == Effect::Honoured).peekable();
+        let is_honoured = |flag: &&Flag| matches!(flag.effect, Effect::Honoured | Effect::Shared);
+        let mut honoured = section.flags.iter().filter(is_honoured).peekable();
         if honoured.peek().is_some() {
             text += &format!("\n{}:\n", section.title);
         }

@@ -9,8 +9,7 @@ use clap::{Args, Subcommand};
 use super::kube::{ConnectArgs, DEFAULT_IMAGE, ExportFormat, Output};
 
 pub(crate) use service::{
-    LogFormat, LogLevel, MarkerArg, NodeRestrictionArg, PolicyArgs, RestoreModeArg, ServiceArgs,
-    SystemLabelsArg, parse_duration,
+    MarkerArg, NodeRestrictionArg, PolicyArgs, RestoreModeArg, ServiceArgs, SystemLabelsArg,
 };
 
 pub(crate) const ABOUT: &str = "\
@@ -40,7 +39,7 @@ pub(crate) enum LabelsCommand {
     /// Queue what happens to Nodes; start several, they share the work
     Watch(ServiceArgs),
     /// Store and restore what is queued; start several, each works on other Nodes
-    Process(ProcessArgs),
+    Process(ServiceArgs),
     /// List Nodes whose labels are stored or queued
     List(ListArgs),
     /// Show all that is kept of one Node, and what would happen next
@@ -61,15 +60,6 @@ pub(crate) enum LabelsCommand {
     Uninstall(UninstallArgs),
     /// Print the objects the services need in a cluster, for `kubectl apply -f -`
     Manifests(ManifestsArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ProcessArgs {
-    /// Log what would be written and write nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    #[command(flatten)]
-    pub(crate) service: ServiceArgs,
 }
 
 /// Which cluster is meant, and where in it the service keeps what it knows.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::{
     kube::{ConnectArgs, DEFAULT_IMAGE, ExportFormat, Output},
-    labels::{LogFormat, LogLevel},
+    logs::LogArgs,
 };
 
 pub(crate) const ABOUT: &str = "\
@@ -55,24 +55,8 @@ pub(crate) struct RunArgs {
     /// Address of /livez, /readyz and /metrics; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9181")]
     pub(crate) listen: SocketAddr,
-    /// Logs: error, warn, info or debug
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LEVEL",
-        default_value = "info",
-        hide_possible_values = true
-    )]
-    pub(crate) log_level: LogLevel,
-    /// Logs: json or console
-    #[arg(
-        long,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "json",
-        hide_possible_values = true
-    )]
-    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) logs: LogArgs,
 }
 
 /// Which cluster is meant, and where in it the sharder lives.

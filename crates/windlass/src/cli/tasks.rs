@@ -14,7 +14,7 @@ pub(crate) use run::{
     ABOUT as RUN_ABOUT, EXAMPLES as RUN_EXAMPLES, MediumArg, NetworkArg, RunArgs, SpecArgs,
 };
 
-use super::{Output, labels::parse_duration};
+use super::{Output, duration};
 
 /// Where help shows how a node is reached.
 const CONNECTION: &str = "Connection";
@@ -159,7 +159,7 @@ pub(crate) struct WaitArgs {
     #[arg(required = true)]
     pub(crate) ids: Vec<String>,
     /// Give up after this [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
@@ -206,7 +206,7 @@ pub(crate) struct FsckArgs {
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
     /// Remove what ended longer ago than this
-    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = duration::parse)]
     pub(crate) older_than: Duration,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,

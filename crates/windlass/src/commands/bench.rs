@@ -1,5 +1,6 @@
-//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, the labels service and
-//! sharding on a cluster, and the task runner on this machine.
+//! `windlass bench`: measures a store, beside etcd and the ceilings if asked, stores that share a
+//! journal, the labels service and sharding on a cluster, and the task runner and the autoscaler's
+//! planners on this machine.
 
 use std::{
     env,
@@ -10,8 +11,9 @@ use std::{
 };
 
 use bench::{
+    autoscaler,
     ceiling::{self, Ceiling},
-    labels, sharding,
+    labels, replicas, sharding,
     store::{self as table, Launch, Options, Place, Role, Running, Scale, Subject},
     tasks,
 };
@@ -19,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{
-        BenchInstanceArgs, BenchLabelsArgs, BenchPace, BenchShardingArgs, BenchStoreArgs,
-        BenchTasksArgs, Output,
+        BenchAutoscalerArgs, BenchInstanceArgs, BenchLabelsArgs, BenchPace, BenchReplicasArgs,
+        BenchShardingArgs, BenchStoreArgs, BenchTasksArgs, Output,
     },
     report::{self, Exit, Failure, Outcome},
 };
@@ -63,6 +65,30 @@ pub(crate) async fn run_labels(arguments: BenchLabelsArgs) -> Outcome {
     }
 }
 
+pub(crate) async fn run_replicas(arguments: BenchReplicasArgs) -> Outcome {
+    let scratch = || env::temp_dir().join("windlass-bench-replicas");
+    let options = replicas::Options {
+        windlass: own_program()?,
+        journal: arguments.journal,
+        is_unsafe_allowed: arguments.allow_unsafe,
+        engine_pids: arguments.engine_pids,
+        etcd: arguments.etcd,
+        scratch: arguments.scratch.unwrap_or_else(scratch),
+        scale: match arguments.quick {
+            true => replicas::Scale::quick(),
+            false => replicas::Scale::full(),
+        },
+    };
+    let report = replicas::run(&options, &mut report::words).await;
+    let report = report.map_err(|error| {
+        Failure::new(Exit::No, error).with_hint("logs of the members are in --scratch")
+    })?;
+    match arguments.output {
+        Output::Table => report::data(&report.to_string()),
+        Output::Json => report::data(&json(&report)?),
+    }
+}
+
 pub(crate) async fn run_tasks(arguments: BenchTasksArgs) -> Outcome {
     let program = own_program()?;
     let scratch = arguments.scratch.unwrap_or_else(|| env::temp_dir().join("windlass-bench-tasks"));
@@ -96,6 +122,16 @@ pub(crate) async fn run_sharding(arguments: BenchShardingArgs) -> Outcome {
         let prepare = "windlass sharder manifests --replicas 0 | kubectl apply -f -";
         Failure::new(Exit::No, error).with_hint(format!("`{prepare}` prepares the cluster"))
     })?;
+    match arguments.output {
+        Output::Table => report::data(&report.to_string()),
+        Output::Json => report::data(&json(&report)?),
+    }
+}
+
+pub(crate) fn run_autoscaler(arguments: &BenchAutoscalerArgs) -> Outcome {
+    let options =
+        if arguments.quick { autoscaler::Options::quick() } else { autoscaler::Options::full() };
+    let report = autoscaler::run(options, &mut report::words).map_err(failed)?;
     match arguments.output {
         Output::Table => report::data(&report.to_string()),
         Output::Json => report::data(&json(&report)?),

@@ -16,6 +16,7 @@ use crate::{
 };
 
 const NAME_DATA_DIR: &str = "name the folder that was given as --data-dir";
+const UNSERVABLE: &str = "import or restore again into a new folder; of an unknown entry, use the windlass that wrote it";
 const RESTORE: &str =
     "restore a snapshot, or ask for help with the output of `windlass store inspect`";
 
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &FolderArgs) -> Outcome {
         Output::Json => report::data(&json(&report).to_string())?,
     }
     if report.damage.is_empty() {
-        return Ok(());
+        return check_is_whole(&report, &dir);
     }
     let error = anyhow::anyhow!("{} is damaged", dir.display());
     Err(Failure::new(Exit::No, error).with_hint(RESTORE))
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: &FolderArgs) -> Outcome {
 pub(crate) fn run_verify(dir: &Path, output: Output) -> Outcome {
     let dir = up::journal_in(dir);
     let report = embedded::verify(&dir).map_err(failure)?;
+    check_is_whole(&report, &dir)?;
     match output {
         Output::Table => {
             let revision = report.state.map_or(0, |state| state.durable.0);
@@ -46,6 +48,16 @@ pub(crate) fn run_verify(dir: &Path, output: Output) -> Outcome {
         }
         Output::Json => report::data(&json(&report).to_string()),
     }
+}
+
+/// A sound journal may still hold only the first part of an import or a snapshot.
+fn check_is_whole(report: &Report, dir: &Path) -> Outcome {
+    let entries = report.state.as_ref().map(|state| state.meta.clone()).unwrap_or_default();
+    store::check_meta(entries).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        let error = error.context(format!("{} cannot be served", dir.display()));
+        Failure::new(Exit::No, error).with_hint(UNSERVABLE)
+    })
 }
 
 fn check_exists(dir: &Path) -> Outcome {
@@ -75,10 +87,12 @@ fn table(report: &Report, dir: &Path) -> String {
         report.spares,
         report.leftovers
     );
-    if let Some(state) = report.state {
+    if let Some(state) = &report.state {
         text += &format!(
             "revision {}, epoch {}, {} meta entries\n",
-            state.durable.0, state.epoch.0, state.meta_entries
+            state.durable.0,
+            state.epoch.0,
+            state.meta.len()
         );
     }
     text += &segments(report);
@@ -136,8 +150,8 @@ fn json(report: &Report) -> Value {
     json!({
         "format": report.format,
         "identity": report.identity.to_string(),
-        "revision": report.state.map(|state| state.durable.0),
-        "epoch": report.state.map(|state| state.epoch.0),
+        "revision": report.state.as_ref().map(|state| state.durable.0),
+        "epoch": report.state.as_ref().map(|state| state.epoch.0),
         "segments": segments,
         "spares": report.spares,
         "leftovers": report.leftovers,

@@ -16,11 +16,9 @@ pub(crate) use service::beside_store;
 
 pub(crate) fn run(command: LabelsCommand) -> Outcome {
     match command {
-        LabelsCommand::Run(arguments) => service::run(Role::Both, arguments, false),
-        LabelsCommand::Watch(arguments) => service::run(Role::Watcher, arguments, false),
-        LabelsCommand::Process(arguments) => {
-            service::run(Role::Processor, arguments.service, arguments.dry_run)
-        }
+        LabelsCommand::Run(arguments) => service::run(Role::Both, arguments),
+        LabelsCommand::Watch(arguments) => service::run(Role::Watcher, arguments),
+        LabelsCommand::Process(arguments) => service::run(Role::Processor, arguments),
         LabelsCommand::Manifests(arguments) => manifests::run(arguments),
         other => lifecycle::block_on(ask(other)),
     }

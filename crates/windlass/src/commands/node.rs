@@ -15,7 +15,7 @@ use super::{
 use crate::{
     cli::{
         Cli,
-        labels::{LogFormat, LogLevel},
+        logs::{LogFormat, LogLevel},
         tasks::NodeArgs,
     },
     config::node::{Error, Facts, Node, StoreChoice, file},
@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: NodeArgs) -> Outcome {
     let level = arguments.log_level.unwrap_or(LogLevel::Info);
     let format = arguments.log_format.unwrap_or(LogFormat::Json);
     let node = Node::of(arguments, &facts())?;
+    check_roots(&node)?;
     logging::to_stderr(level.into(), format.into())?;
     for warning in node.warnings.iter().chain(&unknown_variables()) {
         tracing::warn!("{warning}");
@@ -57,12 +58,20 @@ pub(crate) fn run(arguments: NodeArgs) -> Outcome {
     Ok(())
 }
 
+/// A folder that is not there would fail every task that is given to this node for it.
+fn check_roots(node: &Node) -> Result<(), Error> {
+    match node.roots.values().find(|path| !path.is_dir()) {
+        Some(path) => Err(Error::NoRootfs { path: path.clone() }),
+        None => Ok(()),
+    }
+}
+
 fn tell_addresses(ready: &Ready) {
     for (_, address) in ready.store().into_iter().flat_map(store::Service::addresses) {
-        tracing::info!(?address, "serving the store");
+        tracing::info!(%address, "serving the store");
     }
     for address in ready.node().into_iter().flat_map(StartedNode::addresses) {
-        tracing::info!(?address, "serving the API of tasks");
+        tracing::info!(%address, "serving the API of tasks");
     }
     tracing::info!("ready for tasks");
 }
@@ -80,7 +89,7 @@ fn parts(node: Node) -> Result<Parts, Failure> {
                 identity: node.identity.as_ref(),
             };
             let store = own.serve()?;
-            let store = Some((store.data_dir, store.options));
+            let store = Some((store.journal, store.options));
             let node = Some(TaskNode { node, endpoints: Vec::new() });
             Ok(Parts { store, node, ..Parts::default() })
         }

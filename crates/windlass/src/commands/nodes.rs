@@ -12,26 +12,26 @@ use crate::{
 
 /// A node as it is printed.
 #[derive(Clone, Debug, Serialize)]
-struct Described {
-    name: String,
+pub(crate) struct Described {
+    pub(crate) name: String,
     node_id: String,
     host_id: String,
     address: String,
     version: String,
-    runtime: String,
-    limits_enforced: bool,
-    capacity: Amounts,
-    reserved: Amounts,
+    pub(crate) runtime: String,
+    pub(crate) limits_enforced: bool,
+    pub(crate) capacity: Amounts,
+    pub(crate) reserved: Amounts,
     rootfs: Vec<String>,
     allows_net_host: bool,
     allows_host_root: bool,
-    draining: bool,
+    pub(crate) draining: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
-struct Amounts {
-    cpu_millis: u64,
-    memory_bytes: u64,
+pub(crate) struct Amounts {
+    pub(crate) cpu_millis: u64,
+    pub(crate) memory_bytes: u64,
     pids: u64,
     disk_bytes: u64,
 }
@@ -81,7 +81,7 @@ fn table(nodes: &[Described]) -> String {
 // === impl Described ===
 
 impl Described {
-    fn of(node: wire::Node) -> Self {
+    pub(crate) fn of(node: wire::Node) -> Self {
         let permissions = node.permissions.unwrap_or_default();
         Self {
             name: node.name,

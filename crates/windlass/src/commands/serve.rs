@@ -41,7 +41,7 @@ fn serve(serve: Serve) -> Outcome {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         name = serve.options.name,
-        data_dir = %serve.data_dir.display(),
+        journal = %serve.journal,
         "starting the store"
     );
     if let Some(certificate) = serve.self_signed {
@@ -49,10 +49,10 @@ fn serve(serve: Serve) -> Outcome {
             Failure::new(Exit::No, error).with_hint("give --cert-file and --key-file instead")
         })?;
     }
-    let store = Some((serve.data_dir, serve.options));
+    let store = Some((serve.journal, serve.options));
     lifecycle::serve(Parts { store, ..Parts::default() }, |ready| {
         for (traffic, address) in ready.store().into_iter().flat_map(Service::addresses) {
-            tracing::info!(?traffic, ?address, "listening");
+            tracing::info!(?traffic, %address, "listening");
         }
         // Tools that start etcd wait for this line.
         tracing::info!("ready to serve client requests");

@@ -1,7 +1,7 @@
 //! `windlass task`: which of its commands was asked for, and those that only ask and print.
 
 pub(super) mod connect;
-pub(super) mod describe;
+pub(crate) mod describe;
 pub(super) mod logs;
 mod wait;
 
@@ -51,7 +51,13 @@ async fn list(arguments: ListArgs) -> Outcome {
     let listing = client.list(filter, arguments.limit).await.map_err(connect::failure)?;
     let mut tasks = described(listing.tasks)?;
     tasks.sort_by_key(|task| task.create_revision);
-    print(arguments.output, &tasks, |tasks| describe::table(tasks, lifecycle::timestamp()))
+    print(arguments.output, &tasks, |tasks| describe::table(tasks, lifecycle::timestamp()))?;
+    // They come in the order of their ids, so that those left out may be the newest.
+    if listing.has_more {
+        let listed = tasks.len();
+        report::words(&format!("there are more; --limit lists more than {listed}"));
+    }
+    Ok(())
 }
 
 async fn status(arguments: StatusArgs) -> Outcome {

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use store::{Address, Service};
-
 use super::{
     node::{self, STORE_FOLDER},
     own_store::{Door, OwnStore},
@@ -12,7 +10,7 @@ use crate::{
     cli::UpArgs,
     commands::{autoscaler, labels, serve, sharder},
     config::node::Node,
-    lifecycle::{self, Parts, Ready, StartedNode, TaskNode},
+    lifecycle::{self, Parts, Ready, TaskNode},
     report::{self, Exit, Failure, Outcome},
 };
 
@@ -29,7 +27,7 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
     let warnings = node.warnings.clone();
     let kubeconfig = arguments.kubeconfig;
     let parts = Parts {
-        store: Some((store.data_dir, store.options)),
+        store: Some((store.journal, store.options)),
         labels: kubeconfig.clone().map(|path| labels::beside_store(path, arguments.labels_listen)),
         sharder: kubeconfig
             .clone()
@@ -37,6 +35,7 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
         autoscaler: kubeconfig
             .map(|path| autoscaler::beside_store(path, arguments.autoscaler_listen)),
         node: Some(TaskNode { node, endpoints: Vec::new() }),
+        has_page: true,
     };
     lifecycle::serve(parts, |ready| {
         report::words(&welcome(ready, &data_dir));
@@ -66,8 +65,7 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
 }
 
 fn welcome(ready: &Ready, data_dir: &Path) -> String {
-    let endpoint = ready.store().into_iter().flat_map(Service::addresses).find_map(port);
-    let endpoint = endpoint.unwrap_or_default();
+    let endpoint = ready.endpoint().unwrap_or_default();
     let labels = ready.labels().map_or_else(String::new, |address| {
         format!("  labels kept for the cluster of your kubeconfig, see http://{address}/readyz\n")
     });
@@ -77,14 +75,14 @@ fn welcome(ready: &Ready, data_dir: &Path) -> String {
     let autoscaler = ready.autoscaler().map_or_else(String::new, |address| {
         format!("  its Nodes explained, not scaled, see http://{address}/status\n")
     });
-    let sockets = ready.node().into_iter().flat_map(StartedNode::addresses);
-    let socket = sockets.filter_map(socket).next().unwrap_or_default();
+    let socket = ready.socket().unwrap_or(Path::new(""));
     format!(
         "windlass is up
 
   store  {endpoint}  (etcd's API, version {})
-  tasks  {socket}
+  tasks  {}
   data   {}
+  page   {endpoint}/  (what runs, in a browser)
 {labels}{sharder}{autoscaler}
 try
   windlass run -- ls -l
@@ -96,20 +94,7 @@ or give it to Kubernetes
 Ctrl-C stops it; the data stays
 ",
         etcd_api::version::SERVER,
+        socket.display(),
         data_dir.display(),
     )
-}
-
-fn port((_, address): (store::http::Traffic, &Address)) -> Option<String> {
-    match address {
-        Address::Tcp(address) => Some(format!("http://{address}")),
-        Address::Unix(_) => None,
-    }
-}
-
-fn socket(address: &Address) -> Option<String> {
-    match address {
-        Address::Unix(path) => Some(path.display().to_string()),
-        Address::Tcp(_) => None,
-    }
 }

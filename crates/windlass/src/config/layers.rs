@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{Error, Origin, Setting, Settings, file};
 use crate::{
     cli::etcd_args,
-    etcd_flags::{self, Effect, Flag, Shape},
+    etcd_flags::{self, Effect, Flag, ONE_MEMBER, Shape},
 };
 
 const ENV_PREFIX: &str = "ETCD_";
@@ -40,8 +40,12 @@ impl Layers<'_> {
             Some(path) => self.by_file(Path::new(&path))?,
             None => self.by_flags_and_environment()?,
         };
-        let without_effect: Vec<String> =
-            layered.settings.iter().filter_map(without_effect).collect();
+        let is_shared = layered.settings.given("journal").is_some();
+        let without_effect: Vec<String> = layered
+            .settings
+            .iter()
+            .filter_map(|setting| without_effect(setting, is_shared))
+            .collect();
         layered.warnings.extend(without_effect);
         Ok(layered)
     }
@@ -111,8 +115,12 @@ fn flag_of_variable(name: &str) -> Option<&'static Flag> {
     })
 }
 
-fn without_effect(setting: &Setting) -> Option<String> {
+fn without_effect(setting: &Setting, is_shared: bool) -> Option<String> {
     let flag = setting.flag();
-    (flag.effect == Effect::None)
-        .then(|| format!("{} has no effect: {}", setting.origin(), flag.help))
+    let why = match flag.effect {
+        Effect::None => flag.help,
+        Effect::Shared if !is_shared => ONE_MEMBER,
+        Effect::Shared | Effect::Honoured | Effect::DefaultOnly => return None,
+    };
+    Some(format!("{} has no effect: {why}", setting.origin()))
 }

@@ -9,7 +9,9 @@ use store::{Address, Limits, Listener, Options, Tls};
 
 use super::{
     Error, Origin, Settings, access, auth_token, compaction,
+    journal::Journal,
     layers::Layered,
+    peers::Peers,
     tls::{ClientTls, SelfSigned},
     urls::{self, Url},
 };
@@ -29,7 +31,7 @@ const REQUEST_BYTES_RECOMMENDED_MAX: usize = 10 * 1024 * 1024;
 /// Everything `store serve` needs to know.
 #[derive(Debug)]
 pub(crate) struct Serve {
-    pub(crate) data_dir: PathBuf,
+    pub(crate) journal: Journal,
     pub(crate) options: Options,
     pub(crate) log: logging::Options,
     /// To be made before the store starts.
@@ -46,6 +48,11 @@ impl Serve {
         check_cluster(&settings)?;
         let name = settings.text("name").to_owned();
         let data_dir = data_dir(&settings, &name);
+        let journal = Journal::of(&settings, &data_dir)?;
+        let peers = match &journal {
+            Journal::Folder(_) => Peers::default(),
+            Journal::Shared { .. } => Peers::of(&settings)?,
+        };
         let listening = Listening::of(&settings, &data_dir, &mut warnings)?;
         let options = Options {
             name,
@@ -62,9 +69,12 @@ impl Serve {
             auth_token: auth_token::of(&settings)?,
             bcrypt_cost: bcrypt_cost(&settings, &mut warnings)?,
             cache_bytes: settings.unsigned("cache-bytes")?,
+            peer_listeners: peers.listeners,
+            peer_tls: peers.tls,
+            notices: Vec::new(),
         };
         let log = logging::Options::of(&settings)?;
-        Ok(Self { data_dir, options, log, self_signed: listening.self_signed, warnings })
+        Ok(Self { journal, options, log, self_signed: listening.self_signed, warnings })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Effect, Flag, Section, Shape};
 use Shape::{Anything, Choice, Duration, List, Signed, Switch, Text, Unsigned, Urls};
 
-const ONE_MEMBER: &str = "a store of one member has no peers";
+pub(crate) const ONE_MEMBER: &str = "a store of one member has no peers";
 const NO_ELECTION: &str = "a store of one member holds no elections";
 const NO_RAFT_LOG: &str = "the journal trims itself; there are no Raft snapshots or WAL files";
 const NO_BBOLT: &str = "there is no bbolt backend";
@@ -27,6 +27,15 @@ const fn without_effect(
     help: &'static str,
 ) -> Flag {
     Flag { name, shape, default, effect: Effect::None, help }
+}
+
+const fn shared(
+    name: &'static str,
+    shape: Shape,
+    default: &'static str,
+    help: &'static str,
+) -> Flag {
+    Flag { name, shape, default, effect: Effect::Shared, help }
 }
 
 const fn default_only(
@@ -61,7 +70,9 @@ const MEMBER: &[Flag] = &[
     honoured("listen-client-http-urls", Urls, "", "serve HTTP here only, and gRPC alone at --listen-client-urls"),
     honoured("enable-grpc-gateway", Switch, "true", "serve the API as JSON too, under /v3/"),
     honoured("cache-bytes", Unsigned, "268435456", "memory for key-values kept ready for reading (not an etcd flag)"),
-    without_effect("listen-peer-urls", Urls, "http://localhost:2380", ONE_MEMBER),
+    honoured("journal", Text, "", "where the data is, if not in --data-dir: ignite://HOST:PORT[,HOST:PORT…][?rest=HOST:PORT,…&schema=NAME&ca=FILE] (not an etcd flag)"),
+    honoured("allow-unsafe", Switch, "false", "serve from a --journal whose settings could lose acknowledged writes (not an etcd flag)"),
+    shared("listen-peer-urls", Urls, "http://localhost:2380", "where the other members of a shared --journal are served; beyond this machine only by https"),
     without_effect("wal-dir", Text, "", "there is no separate log: all data lies in --data-dir"),
     without_effect("snapshot-count", Unsigned, "10000", NO_RAFT_LOG),
     without_effect("snapshot-catchup-entries", Unsigned, "5000", NO_RAFT_LOG),
@@ -98,7 +109,7 @@ const LIMITS: &[Flag] = &[
 #[rustfmt::skip]
 const CLUSTER: &[Flag] = &[
     honoured("advertise-client-urls", Urls, "http://localhost:2379", "what the member list tells clients to connect to"),
-    honoured("initial-advertise-peer-urls", Urls, "http://localhost:2380", "what the member list names as peer address; nothing listens there"),
+    honoured("initial-advertise-peer-urls", Urls, "http://localhost:2380", "what the member list names as peer address; the other members of a shared --journal connect there"),
     honoured("initial-cluster", Text, "", "`<name>=<peer url>` of this member; several members are refused"),
     without_effect("initial-cluster-state", Choice(&["new", "existing"]), "new", ONE_MEMBER),
     without_effect("initial-cluster-token", Text, "etcd-cluster", ONE_MEMBER),
@@ -136,12 +147,12 @@ const TLS: &[Flag] = &[
     honoured("host-whitelist", List, "*", "host names by which HTTP requests may address the store without TLS"),
     without_effect("client-cert-file", Text, "", "the store opens no connection to itself"),
     without_effect("client-key-file", Text, "", "the store opens no connection to itself"),
-    without_effect("peer-cert-file", Text, "", ONE_MEMBER),
-    without_effect("peer-key-file", Text, "", ONE_MEMBER),
+    shared("peer-cert-file", Text, "", "PEM file of the certificate that members of a shared --journal show each other"),
+    shared("peer-key-file", Text, "", "PEM file of its key"),
     without_effect("peer-client-cert-auth", Switch, "false", ONE_MEMBER),
     without_effect("peer-client-cert-file", Text, "", ONE_MEMBER),
     without_effect("peer-client-key-file", Text, "", ONE_MEMBER),
-    without_effect("peer-trusted-ca-file", Text, "", ONE_MEMBER),
+    shared("peer-trusted-ca-file", Text, "", "PEM file of the authorities that sign members' certificates; members must show one"),
     without_effect("peer-cert-allowed-cn", List, "", ONE_MEMBER),
     without_effect("peer-cert-allowed-hostname", List, "", ONE_MEMBER),
     without_effect("peer-auto-tls", Switch, "false", ONE_MEMBER),

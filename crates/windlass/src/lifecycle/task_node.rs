@@ -165,6 +165,7 @@ fn absolute(path: PathBuf) -> Result<PathBuf, Error> {
 /// What to do about an API that is not served.
 pub(super) fn api_hint(error: &edge::Error) -> &'static str {
     match error {
+        edge::Error::Bind(source) if source.is_tls() => super::error::CERTIFICATES,
         edge::Error::Bind(_) => {
             "`ss -ltnp` shows who listens; choose another address with --listen or --socket"
         }
@@ -180,6 +181,6 @@ pub(super) fn node_hint(error: &node::StartError) -> &'static str {
             "stop the node that uses the folder, or choose another with --data-dir"
         }
         node::StartError::Machine(_) => "is /proc mounted?",
-        node::StartError::Keeper(_) => super::LIMITS,
+        node::StartError::Keeper(_) => super::error::LIMITS,
     }
 }

@@ -1,17 +1,11 @@
 //! The labels service where no cluster answers: what `deploy/` holds is what the binary prints, and
 //! `up` waits for an API server that may start later.
 
-use std::{
-    fs,
-    io::{Read, Write},
-    net::TcpStream,
-    path::Path,
-    process::Command,
-};
+use std::{fs, path::Path, process::Command};
 
 use rustix::process::Signal;
 
-use super::running::{Running, up};
+use super::running::{Running, get, up};
 
 const WINDLASS: &str = env!("CARGO_BIN_EXE_windlass");
 
@@ -52,8 +46,10 @@ fn up_serves_the_store_while_the_cluster_does_not_answer() {
     let kubeconfig = folder.path().join("kubeconfig");
     fs::write(&kubeconfig, KUBECONFIG).unwrap();
     let mut command = up(&folder.path().join("data"), "127.0.0.1:0");
-    command.arg("--kubeconfig").arg(&kubeconfig).args(["--labels-listen", "127.0.0.1:0"]);
-    command.args(["--sharder-listen", "127.0.0.1:0"]);
+    command.arg("--kubeconfig").arg(&kubeconfig);
+    for flag in ["--labels-listen", "--sharder-listen", "--autoscaler-listen"] {
+        command.args([flag, "127.0.0.1:0"]);
+    }
     let running = Running::spawn(&mut command);
     let stored = running.post("/v3/kv/put", r#"{"key":"YQ==","value":"Yg=="}"#);
     assert!(stored.contains("200 OK"), "{stored}");
@@ -62,12 +58,4 @@ fn up_serves_the_store_while_the_cluster_does_not_answer() {
     assert!(answer.contains("503") && answer.contains("access"), "{answer}");
     let (status, last_words) = running.stop(Signal::TERM);
     assert!(status.success(), "{status}: {last_words}");
-}
-
-fn get(address: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }

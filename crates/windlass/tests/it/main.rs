@@ -6,6 +6,7 @@
 mod autoscaler;
 mod labels;
 mod output;
+mod page;
 mod process;
 mod running;
 mod secured;

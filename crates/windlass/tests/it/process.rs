@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::FileExt;
 
+use journal::{EmbeddedJournal, Image, Journal, MetaChange};
 use rustix::process::Signal;
 
 use super::running::{Running, failure, succeed, up, windlass};
@@ -32,10 +33,31 @@ fn a_snapshot_is_saved_verified_and_restored() {
     drop(running);
     succeed(windlass(["store", "verify"]).arg(&file));
     let store = restored.join("store");
-    succeed(windlass(["store", "snapshot", "restore"]).arg(&file).arg("--data-dir").arg(&store));
+    succeed(windlass(["store", "restore"]).arg(&file).arg("--data-dir").arg(&store));
     succeed(windlass(["store", "verify"]).arg(&store));
     let found = Running::start(&restored).post("/v3/kv/range", r#"{"key":"YQ=="}"#);
     assert!(found.contains(r#""value":"Yg==""#), "{found}");
+}
+
+/// As a restore leaves it that is killed on its way.
+#[test]
+fn a_folder_that_is_half_restored_is_neither_sound_nor_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let journal = EmbeddedJournal::open(&store, Default::default()).unwrap();
+    let mark = MetaChange { key: "restoring".into(), value: Some("".into()) };
+    let last = journal.durable().unwrap();
+    let image = Image { last, records: Vec::new(), meta: vec![mark] };
+    journal.ingest(journal.claim().unwrap(), &image).unwrap();
+    drop(journal);
+    for ask in ["verify", "inspect"] {
+        let (code, words) = failure(windlass(["store", ask]).arg(&store));
+        assert_eq!(code, Some(1), "{ask}: {words}");
+        assert!(words.contains("is not all there\nhint: import or restore again"), "{words}");
+    }
+    let (code, words) = failure(&mut up(folder.path(), "127.0.0.1:0"));
+    assert_eq!(code, Some(1), "{words}");
+    assert!(words.contains("hint: remove the folder and restore the snapshot again"), "{words}");
 }
 
 #[test]
@@ -131,6 +153,19 @@ fn a_port_in_use_is_refused_in_two_lines() {
     assert_eq!(code, Some(1));
     assert_eq!(words.lines().count(), 2, "{words}");
     assert!(words.contains(&format!("{} is in use", running.address)), "{words}");
+}
+
+#[test]
+fn a_certificate_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = ["store", "serve", "--cert-file", "no-such.crt", "--key-file", "no-such.key"];
+    let mut serve = windlass(serve);
+    serve.args(["--listen-client-urls", "https://127.0.0.1:0"]);
+    serve.args(["--advertise-client-urls", "https://127.0.0.1:2379", "--data-dir"]);
+    let (code, words) = failure(serve.arg(folder.path()));
+    assert_eq!(code, Some(1), "{words}");
+    assert!(words.contains("cannot look at no-such.crt: No such file"), "{words}");
+    assert!(words.contains("hint: check the files of the certificate"), "{words}");
 }
 
 #[test]

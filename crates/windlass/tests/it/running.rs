@@ -5,6 +5,7 @@ use std::{
     net::TcpStream,
     path::Path,
     process::{Child, ChildStderr, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,6 +15,9 @@ const UP: &str = "Ctrl-C stops it";
 
 /// What a store says alone.
 const SERVED: &str = "ready to serve client requests";
+
+/// Longer than anything here should take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running `windlass up`, killed if a test ends without stopping it.
 pub(crate) struct Running {
@@ -35,7 +39,7 @@ impl Running {
         let mut command = windlass(["store", "serve", "--listen-client-urls"]);
         command.args(["http://127.0.0.1:0", "--advertise-client-urls", "http://127.0.0.1:0"]);
         command.arg("--data-dir").arg(data_dir.join("store")).stderr(Stdio::piped());
-        Self::spawn_until(&mut command, SERVED, |log| log.split_once("Tcp(")?.1.split_once(')'))
+        Self::spawn_until(&mut command, SERVED, logged_address)
     }
 
     pub(crate) fn spawn(command: &mut Command) -> Self {
@@ -82,6 +86,14 @@ impl Drop for Running {
     }
 }
 
+/// The first address on loopback that a log tells, and what follows it.
+pub(crate) fn logged_address(log: &str) -> Option<(&str, &str)> {
+    let (_, told) = log.split_once("address")?;
+    let told = &told[told.find("127.")?..];
+    let end = told.find(|each: char| !each.is_ascii_digit() && each != '.' && each != ':')?;
+    Some(told.split_at(end))
+}
+
 pub(crate) fn up(data_dir: &Path, listen: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command.arg("up").arg("--data-dir").arg(data_dir).args(["--listen", listen]);
@@ -119,4 +131,25 @@ pub(crate) fn post(address: &str, path: &str, body: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
+}
+
+pub(crate) fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Looks until there is something to see. Each look asks a process, which is
+/// pause enough.
+#[expect(clippy::disallowed_methods, reason = "between processes there is no other clock")]
+pub(crate) fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(began.elapsed() < PATIENCE, "waited in vain");
+    }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use super::running::{Running, failure, post, succeed, windlass};
+use super::running::{Running, failure, logged_address, post, succeed, windlass};
 
 /// What the store says once clients are served.
 const READY: &str = "ready to serve client requests";
@@ -36,10 +36,7 @@ impl Secured {
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let log = log.lines().map(Result::unwrap).take_while(|line| !line.contains(READY));
-        let mut addresses = log.filter_map(|line| {
-            let (_, address) = line.split_once("Tcp(")?;
-            Some(address.split_once(')')?.0.to_owned())
-        });
+        let mut addresses = log.filter_map(|line| Some(logged_address(&line)?.0.to_owned()));
         let (plain, encrypted) = (addresses.next().unwrap(), addresses.next().unwrap());
         assert_eq!(addresses.next(), None);
         drop(addresses);

@@ -1,12 +1,14 @@
 //! Pods away from a node: each is asked to go until it is let, then waited for.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fit::drain::{Verdict, is_finished, judge};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use serde::{Deserialize, Serialize};
 
 use super::super::names::DAEMON_EVICTION;
 use super::super::world::{PodKey, annotation, grace, is_daemon, is_expendable, is_mirror};
@@ -16,7 +18,7 @@ use super::{Evicted, GRACE_ALLOWANCE, Sight};
 const RETRY: Duration = Duration::from_secs(10);
 
 /// Evictions under way.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Eviction {
     /// Pods that must go first.
     pods: BTreeMap<PodKey, Attempt>,
@@ -24,7 +26,7 @@ pub struct Eviction {
     daemons: Vec<(PodKey, i64)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Attempt {
     /// To be asked from then on; first asked, if ever.
     Due {
@@ -130,6 +132,18 @@ impl Eviction {
                 Attempt::Due { at, first }
             }
         };
+    }
+}
+
+impl fmt::Display for Eviction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |(pod, attempt): (&PodKey, &Attempt)| match attempt {
+            Attempt::Due { .. } => format!("{pod} is asked again"),
+            Attempt::Asked { .. } => format!("{pod} is asked"),
+            Attempt::Going { .. } => format!("{pod} is going"),
+        };
+        let all: Vec<String> = self.pods.iter().map(words).collect();
+        f.write_str(&all.join(", "))
     }
 }
 

@@ -107,8 +107,14 @@ impl Chooser<'_, '_> {
                 Against::new(Reason::ZoneDisrupted, why)
             }
             Some((_, Next::Kept(why))) => Against::new(Reason::UnexpectedError, why),
-            // Due, and held all the same: the group misses nodes, or nobody looked for a while.
-            _ => Against::new(too_soon, "its group misses nodes, or removals wait"),
+            // Due, and held all the same.
+            _ => match registry.removals_held_until(now) {
+                Some(until) => {
+                    let until = super::super::account::clock(until);
+                    Against::new(too_soon, &format!("nothing is removed before {until}"))
+                }
+                None => Against::new(too_soon, "its group misses nodes"),
+            },
         }
     }
 

@@ -73,8 +73,9 @@ pub(super) fn sort<'a>(
 /// Whether a node is one that may go at all.
 fn kind(scene: Scene<'_, '_>, name: &NodeName, view: &NodeView) -> Result<Kind, Against> {
     let no = |reason, detail: &str| Err(Against::new(reason, detail));
-    if view.group.is_none() {
-        return no(Reason::NotAutoscaled, "");
+    let Some(group) = &view.group else { return no(Reason::NotAutoscaled, "") };
+    if scene.world.is_zero_or_max(group) {
+        return no(Reason::NotAutoscaled, "zero-or-max groups are left alone");
     }
     if matches!(view.class, Class::Leaving | Class::Gone) || scene.memory.drains.has(name) {
         return no(Reason::CurrentlyBeingDeleted, "");

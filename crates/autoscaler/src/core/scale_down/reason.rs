@@ -5,11 +5,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 use registry::{GroupId, InstanceId, NodeName, RemovalReason};
+use serde::{Deserialize, Serialize};
 
 use super::super::account::clock;
 
 /// Why a node stays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reason {
     NotAutoscaled,
     CurrentlyBeingDeleted,
@@ -33,7 +34,7 @@ pub enum Reason {
 }
 
 /// Why a node stays, with its numbers or names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Against {
     pub reason: Reason,
     /// May be empty.
@@ -41,7 +42,7 @@ pub struct Against {
 }
 
 /// A node that is to go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     pub node: NodeName,
     pub group: GroupId,

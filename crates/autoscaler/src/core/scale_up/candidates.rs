@@ -79,7 +79,7 @@ fn candidate(
     if scene.touched.contains(group) {
         return Err(Unusable::Touched);
     }
-    if scene.world.groups.get(group).is_some_and(|settings| settings.is_zero_or_max) {
+    if scene.world.is_zero_or_max(group) {
         return Err(Unusable::ZeroOrMax);
     }
     let target = scene.registry.terms(group, scene.now).map(|terms| terms.target);

@@ -31,7 +31,8 @@ fn sc3_1_a_node_that_does_not_start_stops_its_group_and_goes() {
     let gone = sim.run_until(mins(20), |sim| !sim.calls("delete a-3").is_empty());
     assert!(gone >= registered + mins(20) && gone <= registered + mins(26), "{gone:?}");
     assert_eq!(sim.calls("delete").len(), 1);
-    assert_eq!(sim.calls("delete")[0].what, "delete a-3 BrokenStart");
+    assert_eq!(sim.calls("delete")[0].what, "delete a-3");
+    assert!(sim.has_event("removing unready node a-3"), "{}", sim.story());
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn sc5_1_an_instance_that_never_registers_is_deleted_one_per_call() {
     sim.run_until(mins(16), |sim| !sim.calls("delete").is_empty());
     assert_eq!(sim.elapsed(), listed + mins(15), "{}", sim.story());
     let deleted: Vec<_> = sim.calls("delete").iter().map(|noted| noted.what.clone()).collect();
-    assert_eq!(deleted, ["delete a-1 LongUnregistered", "delete a-2 LongUnregistered"]);
+    assert_eq!(deleted, ["delete a-1 unregistered", "delete a-2 unregistered"]);
     assert!(sim.has_event("DeleteUnregistered"));
     sim.run_for(mins(5));
     assert_eq!((sim.calls("delete").len(), sim.target("a")), (2, 1));

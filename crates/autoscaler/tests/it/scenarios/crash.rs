@@ -5,15 +5,16 @@ use crate::sim::{Sim, mins};
 /// So many points are tried one by one; scenarios have fewer.
 const POINTS_MAX: usize = 400;
 
-/// Runs a story once for each point at which the process may die, with and without its state.
+/// Goes on with a story once for each write and call at which the process may die, with and without its
+/// state.
 fn at_every_point(story: &Sim, holds: impl Fn(&mut Sim, &str)) {
-    let mut whole = story.clone();
+    let mut whole = story.fork();
     run(&mut whole);
     let points = whole.points;
-    assert!(points < POINTS_MAX, "{points} points");
+    assert!((1..POINTS_MAX).contains(&points), "{points} points");
     for loses_state in [false, true] {
         for point in 1..=points {
-            let mut sim = story.clone();
+            let mut sim = story.fork();
             (sim.dies_at, sim.loses_state) = (Some(point), loses_state);
             run(&mut sim);
             holds(&mut sim, &format!("killed at {point}, state lost: {loses_state}"));
@@ -62,7 +63,6 @@ fn removal() -> Sim {
     let mut sim = Sim::new("groups: [{id: a, min: 1, max: 12, target: 3}]");
     sim.deploy("web", 2, "3");
     sim.run_for(mins(9));
-    sim.points = 0;
     sim
 }
 
@@ -85,6 +85,36 @@ fn no_node_goes_early_or_twice() {
     });
 }
 
+/// A story that ends with the removal of a node whose one pod has to move first.
+fn moving() -> Sim {
+    let mut sim = super::with_a_pod_to_move();
+    // For five minutes it is not looked at again whether the pod finds another place.
+    sim.run_for(mins(14));
+    sim
+}
+
+#[test]
+fn no_pod_is_lost_and_no_node_goes_early_while_pods_move() {
+    let story = moving();
+    let mut whole = story.fork();
+    run(&mut whole);
+    assert_eq!(
+        (whole.calls("evict").len(), whole.calls("delete").len()),
+        (1, 1),
+        "{}",
+        whole.story()
+    );
+    let due = whole.calls("taint")[0].at;
+    at_every_point(&story, |sim, when| {
+        let deleted = sim.calls("delete");
+        assert!(deleted.iter().all(|noted| noted.at >= due), "{when}: {}", sim.story());
+        sim.run_until(mins(25), |sim| sim.kube.nodes.len() == 1);
+        sim.run_for(mins(1));
+        assert_eq!((sim.target("a"), sim.running("web")), (1, 1), "{when}: {}", sim.story());
+        assert_eq!(sim.calls("delete").len(), 1, "{when}: {}", sim.story());
+    });
+}
+
 /// A story that ends with a target lowered.
 fn stockout() -> Sim {
     let mut sim = Sim::new(
@@ -92,7 +122,6 @@ fn stockout() -> Sim {
     );
     sim.deploy("web", 6, "2");
     sim.run_for(mins(13));
-    sim.points = 0;
     sim
 }
 
@@ -110,12 +139,11 @@ fn no_target_is_lowered_early_or_below_what_is_there() {
 
 #[test]
 fn saving_and_restoring_before_every_iteration_changes_no_decision() {
-    let stories: [fn() -> Sim; 2] = [removal, stockout];
-    for story in stories {
-        let mut straight = story();
+    for story in [removal(), stockout()] {
+        let mut straight = story.fork();
         run(&mut straight);
         straight.run_for(mins(10));
-        let mut restarted = story();
+        let mut restarted = story.fork();
         // Not while a node is being drained: that is begun anew by whoever comes after.
         for _ in 0..84 {
             restarted.restarts_always = restarted.memory.drains.is_empty();

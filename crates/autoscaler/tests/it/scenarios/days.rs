@@ -71,7 +71,6 @@ fn days_of_faults_break_no_promise() {
         let mut chance = Chance::new(seed);
         let scenario = scenario(&mut chance);
         let mut sim = Sim::new(&scenario);
-        sim.seed = seed;
         sim.deploy("web", 4, "1").min_available = Some(2);
         sim.deploy("batch", 0, "3");
         for _ in 0..HOURS * 12 {

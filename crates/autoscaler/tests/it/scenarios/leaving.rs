@@ -1,6 +1,7 @@
 //! Nodes on their way out.
 
 use autoscaler::core::names;
+use autoscaler::options::Mode;
 use registry::Class;
 
 use crate::sim::{Sim, mins, objects, secs};
@@ -24,7 +25,8 @@ fn an_idle_node_goes_after_ten_minutes() {
     sim.run_until(mins(11), |sim| !sim.calls("taint").is_empty());
     assert_eq!(sim.elapsed(), unneeded + mins(10), "{}", sim.story());
     sim.run_until(mins(1), |sim| !sim.calls("delete").is_empty());
-    assert_eq!(sim.calls("delete")[0].what, format!("delete {node} Unneeded"));
+    assert_eq!(sim.calls("delete")[0].what, format!("delete {node}"));
+    assert!(sim.has_event(&format!("removing empty node {node}")), "{}", sim.story());
     assert_eq!(sim.target("a"), 2);
 }
 
@@ -55,10 +57,64 @@ fn sc7_1_a_crash_after_the_taint_lifts_it() {
     sim.restart();
     sim.tick();
     assert_eq!(sim.calls("lift").len(), 1, "{}", sim.story());
+    assert!(sim.has_event(&format!("ClusterAutoscalerCleanup {node}")), "{}", sim.story());
     let spec = sim.kube.nodes[&node].spec.clone().unwrap();
     assert_eq!(spec.unschedulable, None);
     assert!(!objects::has_taint(&sim.kube.nodes[&node], names::TO_BE_DELETED));
     sim.run_until(mins(15), |sim| !sim.calls("delete").is_empty());
+}
+
+#[test]
+fn who_only_looks_leaves_taints_and_tells_nothing() {
+    let mut sim = idle();
+    sim.run_until(mins(12), |sim| !sim.calls("taint").is_empty());
+    let (calls, events) = (sim.calls.len(), sim.events.len());
+    sim.restart();
+    sim.told = |options| options.mode = Mode::DryRun;
+    sim.run_for(mins(15));
+    assert_eq!((sim.calls.len(), sim.events.len()), (calls, events), "{}", sim.story());
+}
+
+#[test]
+fn candidates_are_marked_for_so_long_and_no_longer() {
+    let is_marked = |sim: &Sim| {
+        let mut nodes = sim.kube.nodes.values();
+        nodes.any(|node| objects::has_taint(node, names::DELETION_CANDIDATE))
+    };
+    let mut sim = idle();
+    sim.told = |options| options.soft_taint_duration_max = secs(0);
+    sim.run_for(mins(1));
+    assert!(!is_marked(&sim), "{}", sim.story());
+    sim.told = |_| {};
+    sim.restart();
+    sim.tick();
+    assert!(is_marked(&sim), "{}", sim.story());
+}
+
+#[test]
+fn a_drain_is_explained() {
+    let mut sim = super::with_a_pod_to_move();
+    sim.run_until(mins(20), |sim| !sim.calls("evict").is_empty());
+    let node = sim.calls("taint")[0].what[6..].to_owned();
+    let words = sim.explain(&node);
+    assert!(words.contains("\ndrain    Unneeded, since "), "{words}");
+    sim.tick();
+    let words = sim.explain(&node);
+    assert!(words.contains("class    Leaving"), "{words}");
+}
+
+#[test]
+fn sc7_1_a_crash_while_pods_are_moved_takes_the_node_back_and_loses_no_pod() {
+    let mut sim = super::with_a_pod_to_move();
+    sim.run_until(mins(20), |sim| !sim.calls("evict").is_empty());
+    assert!(sim.calls("delete").is_empty(), "{}", sim.story());
+    let node: registry::NodeName = sim.calls("taint")[0].what[6..].into();
+    sim.restart();
+    sim.tick();
+    assert_eq!(sim.calls("lift").len(), 1, "{}", sim.story());
+    assert!(!objects::has_taint(&sim.kube.nodes[&node], names::TO_BE_DELETED));
+    sim.run_until(mins(15), |sim| !sim.has_node(&node.0));
+    assert_eq!((sim.calls("delete").len(), sim.target("a"), sim.running("web")), (1, 1, 1));
 }
 
 #[test]

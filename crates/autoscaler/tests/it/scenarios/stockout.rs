@@ -56,7 +56,7 @@ fn sc4_2_a_creation_error_reroutes_in_the_same_iteration() {
     assert_eq!(sim.calls.last().unwrap().what, "increase a 3");
     sim.tick();
     assert!(sim.has_event("ScaleUpFailed"), "{}", sim.story());
-    assert!(sim.has_event("failure a QUOTA_EXCEEDED"), "{}", sim.story());
+    assert!(sim.has_event("QUOTA_EXCEEDED"), "{}", sim.story());
     assert_eq!(sim.calls("delete").len(), 3, "{}", sim.story());
     assert_eq!(sim.calls("increase").last().unwrap().what, "increase b 2");
     assert_eq!(sim.calls("increase").last().unwrap().at, sim.elapsed());

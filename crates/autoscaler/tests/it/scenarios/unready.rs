@@ -25,8 +25,28 @@ fn sc6_1_a_node_that_stays_unready_goes_though_it_is_in_use() {
     assert_eq!(sim.calls("taint")[0].what, format!("taint {lost}"));
     assert_eq!(sim.now, transition + mins(20), "{}", sim.story());
     sim.run_until(mins(2), |sim| !sim.calls("delete").is_empty());
-    assert_eq!(sim.calls("delete")[0].what, format!("delete {lost} Unready"));
+    assert_eq!(sim.calls("delete")[0].what, format!("delete {lost}"));
+    assert!(sim.has_event(&format!("removing unready node {lost}")), "{}", sim.story());
     assert!(sim.calls("evict").is_empty(), "live pods are left alone");
+}
+
+#[test]
+fn sc6_1_an_unready_node_stays_while_its_group_misses_another() {
+    let mut sim = Sim::new(
+        "groups: [{id: a, min: 1, max: 12, target: 10, zones: [z1, z2]}]\nfaults: [{fault: silent, zone: z1, from: 1m, count: 1}, {fault: vanishes, zone: z2, from: 10m, count: 1}]",
+    )
+    .with_rules(|it| it.times.unneeded = mins(600));
+    sim.run_until(mins(3), |sim| sim.registry.cluster_health().unready == 1);
+    let lost = sim.registry.cluster_health().named[0].clone();
+    let due = sim.registry.node(&lost).unwrap().unready_since + mins(20);
+    sim.run_until(mins(30), |sim| sim.now >= due + mins(1));
+    assert_eq!(sim.registry.missing(&"a".into(), sim.now), 1, "{}", sim.story());
+    assert!(sim.calls("taint").is_empty(), "{}", sim.story());
+    assert!(sim.kept(&lost.0).contains("misses nodes"), "{}", sim.story());
+    // Once what is missing is given up, it goes.
+    sim.run_until(mins(10), |sim| !sim.calls("decrease").is_empty());
+    sim.run_until(mins(2), |sim| !sim.calls("taint").is_empty());
+    assert_eq!(sim.calls("taint")[0].what, format!("taint {lost}"));
 }
 
 #[test]

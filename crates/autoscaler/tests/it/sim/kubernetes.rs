@@ -1,16 +1,17 @@
 //! What others do in a cluster: kubelets, the node lifecycle, controllers, budgets, the scheduler.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use autoscaler::core::{PodKey, World};
+use autoscaler::core::PodKey;
 use fit::{Cluster, Volumes};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::api::policy::v1::{
+    PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time};
 use registry::{ConditionStatus, NodeName};
 use simcloud::core::Cloud;
 use simcloud::core::kubelet::{Command, PodName, Seen, SeenNode, SeenPod};
@@ -221,31 +222,28 @@ impl Kubernetes {
         Some(healthy.saturating_sub(min))
     }
 
-    fn budgets(&self) -> Vec<PodDisruptionBudget> {
+    pub(crate) fn budgets(&self) -> Vec<PodDisruptionBudget> {
         let budget = |deployment: &Deployment| {
             let (name, allowed) = (&deployment.name, self.allowed(&deployment.name)?);
-            let words = format!(
-                "{{metadata: {{name: {name}, namespace: default}}, spec: {{selector: {{matchLabels: {{app: {name}}}}}}}, status: {{disruptionsAllowed: {allowed}, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0}}}}"
-            );
-            Some(serde_saphyr::from_str(&words).unwrap())
+            let labels = [("app".to_owned(), name.clone())].into();
+            let selector = LabelSelector { match_labels: Some(labels), match_expressions: None };
+            Some(PodDisruptionBudget {
+                metadata: ObjectMeta {
+                    name: Some(name.clone()),
+                    namespace: Some("default".to_owned()),
+                    ..ObjectMeta::default()
+                },
+                spec: Some(PodDisruptionBudgetSpec {
+                    selector: Some(selector),
+                    ..PodDisruptionBudgetSpec::default()
+                }),
+                status: Some(PodDisruptionBudgetStatus {
+                    disruptions_allowed: i32::try_from(allowed).unwrap(),
+                    ..PodDisruptionBudgetStatus::default()
+                }),
+            })
         };
         self.deployments.iter().filter_map(budget).collect()
-    }
-
-    pub(crate) fn world(&self) -> World {
-        let mut world = World {
-            nodes: self.nodes.iter().map(|(n, node)| (n.clone(), Arc::new(node.clone()))).collect(),
-            pods: self.pods.values().map(|pod| Arc::new(pod.clone())).collect(),
-            namespaces: BTreeMap::from([("default".to_owned(), BTreeMap::new())]),
-            budgets: self.budgets(),
-            daemon_sets: self.daemon_sets.iter().map(|it| Arc::new(it.clone())).collect(),
-            ..World::default()
-        };
-        for deployment in &self.deployments {
-            let replicas = i32::try_from(deployment.replicas).unwrap();
-            world.controllers.add("default", "ReplicaSet", &deployment.name, Some(replicas));
-        }
-        world
     }
 }
 

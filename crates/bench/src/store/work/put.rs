@@ -35,18 +35,23 @@ pub(crate) struct Walk {
 
 pub(super) async fn measure(bench: &Bench<'_>, value_bytes: usize) -> Result<Figures> {
     let pool = bench.pool().await?;
-    let walk = Walk::short_keys();
+    let walk = Walk::short_keys(SHORT_KEYS);
     let value = shape::value(value_bytes);
-    let putter = |_, channel| Putter { channel, walk: walk.clone(), value: value.clone() };
+    let putter = |_, channel| Putter::new(channel, walk.clone(), value.clone());
     bench.load(&pool, putter).await?.figures(1)
 }
 
 // === impl Putter ===
 
 impl Putter {
+    /// Puts the same value along `walk`.
+    pub(crate) fn new(channel: Channel, walk: Walk, value: Bytes) -> Self {
+        Self { channel, walk, value }
+    }
+
     /// Puts objects of the usual size along `walk`.
     pub(crate) fn in_order(channel: Channel, walk: Walk) -> Self {
-        Self { channel, walk, value: shape::value(shape::OBJECT_BYTES) }
+        Self::new(channel, walk, shape::value(shape::OBJECT_BYTES))
     }
 }
 
@@ -67,11 +72,11 @@ impl Walk {
     }
 
     /// Short keys, scattered.
-    fn short_keys() -> Self {
-        Self { position: Arc::default(), keys: SHORT_KEYS, stride: STRIDE, key: shape::short_key }
+    pub(crate) fn short_keys(keys: u64) -> Self {
+        Self { position: Arc::default(), keys, stride: STRIDE, key: shape::short_key }
     }
 
-    fn next(&self) -> Bytes {
+    pub(crate) fn next(&self) -> Bytes {
         let position = self.position.fetch_add(1, Ordering::Relaxed);
         (self.key)((position * self.stride) % self.keys)
     }

@@ -1,11 +1,14 @@
 //! Watch fan-out: a put counts once every watcher saw it, so writers never run ahead of watchers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use bytes::Bytes;
 use etcd_api::etcdserverpb::{WatchCreateRequest, WatchRequest, watch_request::RequestUnion};
 use tokio::{sync::Notify, task::JoinSet};
@@ -43,30 +46,82 @@ struct Sightings {
     all_saw: Notify,
 }
 
+/// Watches that are being read, of one server or of several.
+pub(crate) struct Audience {
+    readers: JoinSet<Result<()>>,
+    writers: Writers,
+    /// Have to live as long as the streams.
+    _pools: Vec<Pool>,
+}
+
+/// Makes the writers that an audience watches.
+#[derive(Clone)]
+pub(crate) struct Writers {
+    sightings: Vec<Arc<Sightings>>,
+    value: Bytes,
+}
+
 pub(super) async fn measure(bench: &Bench<'_>, watchers: usize) -> Result<Figures> {
-    let sightings: Vec<_> =
-        (0..bench.row.clients).map(|_| Arc::new(Sightings::new(watchers))).collect();
-    let mut opened = Watchers::open(bench, watchers, false).await?;
-    opened.await_created(watchers).await?;
-    let (streams, _connections) = opened.into_parts();
-    let mut readers = JoinSet::new();
-    for stream in streams {
-        readers.spawn(read(stream, sightings.clone()));
-    }
+    let clients = bench.row.clients;
+    let mut audience = Audience::open(&[bench.server.address()], watchers, clients).await?;
+    let writers = audience.writers();
     let pool = bench.pool().await?;
-    let value = shape::value(VALUE_BYTES);
-    let load = bench.load(&pool, |index, channel| Writer {
-        channel,
-        key: shape::object_key(index as u64),
-        value: value.clone(),
-        sightings: Arc::clone(&sightings[index]),
-    });
+    let load = bench.load(&pool, |index, channel| writers.writer(index, channel));
     tokio::select! {
         load = load => load?.figures(watchers),
-        Some(ended) = readers.join_next() => {
-            ended.context("a reader of watches panicked")?.context("a watch failed")?;
-            bail!("a watch stream ended");
+        ended = audience.end() => Err(ended),
+    }
+}
+
+// === impl Audience ===
+
+impl Audience {
+    /// Opens watches of all objects, spread over the servers, and reads them.
+    pub(crate) async fn open(
+        servers: &[SocketAddr],
+        watchers: usize,
+        writers: usize,
+    ) -> Result<Self> {
+        let sightings: Vec<_> = (0..writers).map(|_| Arc::new(Sightings::new(watchers))).collect();
+        let (mut readers, mut pools) = (JoinSet::new(), Vec::new());
+        for (index, server) in servers.iter().enumerate() {
+            let own = watchers / servers.len() + usize::from(index < watchers % servers.len());
+            let pool = Pool::open(*server, own.clamp(1, STREAMS_MAX)).await?;
+            let mut opened = Watchers::ask(pool, own, false).await?;
+            opened.await_created(own).await?;
+            let (streams, pool) = opened.into_parts();
+            pools.push(pool);
+            for stream in streams {
+                readers.spawn(read(stream, sightings.clone()));
+            }
         }
+        let value = shape::value(VALUE_BYTES);
+        Ok(Self { readers, writers: Writers { sightings, value }, _pools: pools })
+    }
+
+    pub(crate) fn writers(&self) -> Writers {
+        self.writers.clone()
+    }
+
+    /// Why somebody does not watch any more, which nobody should.
+    pub(crate) async fn end(&mut self) -> anyhow::Error {
+        match self.readers.join_next().await {
+            Some(Err(panicked)) => {
+                anyhow::Error::new(panicked).context("a reader of watches panicked")
+            }
+            Some(Ok(Err(error))) => error.context("a watch failed"),
+            Some(Ok(Ok(()))) | None => anyhow!("a watch stream ended"),
+        }
+    }
+}
+
+// === impl Writers ===
+
+impl Writers {
+    pub(crate) fn writer(&self, index: usize, channel: Channel) -> impl Client + use<> {
+        let sightings = Arc::clone(&self.sightings[index]);
+        let key = shape::object_key(index as u64);
+        Writer { channel, key, value: self.value.clone(), sightings }
     }
 }
 

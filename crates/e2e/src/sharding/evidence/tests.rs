@@ -55,6 +55,7 @@ impl Witnesses {
             labels: [(names().ring_label(), "sites".to_owned())].into(),
             annotations: BTreeMap::new(),
             holder: Some(holder.to_owned()),
+            lasts: Duration::from_secs(if holder == SHARDER { 4 } else { 2 }),
             renewed: Some(wall(second)),
         };
         self.see(second, Sight::Lease(sight))
@@ -97,7 +98,7 @@ impl Witnesses {
 
     #[track_caller]
     fn check(&self, expected: &str) {
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO, hold: Duration::from_secs(4) };
+        let terms = Terms { is_fenced: true, skew: Duration::ZERO };
         let verdict = self.evidence.about(&names(), "shop").judge(terms);
         let words = verdict.map_or_else(|error| error.to_string(), |_| "nothing broken".to_owned());
         assert!(words.contains(expected), "{words}");

@@ -1,6 +1,8 @@
 use super::*;
 
 const DEADLINE: i64 = 1_700_000_030;
+const OF_INSTANCE: Holding = Holding::Instance { lasts: Duration::from_secs(15) };
+const OF_SHARDER: Holding = Holding::Sharder { lasts: Duration::from_secs(30) };
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + seconds).unwrap()
@@ -32,7 +34,7 @@ fn breach(found: Result<(), Violation>) -> Option<Breach> {
 
 impl Story {
     fn new() -> Self {
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO, hold: Duration::from_secs(30) };
+        let terms = Terms { is_fenced: true, skew: Duration::ZERO };
         let mut story = Self(History::new(terms));
         story.tell(0, Fact::Created { object: uid("x"), parent: None }).unwrap();
         let child = Fact::Created { object: uid("child"), parent: Some(uid("x")) };
@@ -79,8 +81,8 @@ fn labels_go_their_way() {
 #[test]
 fn the_dead_lose_their_objects_at_once_and_only_while_their_lease_is_held() {
     for (holding, is_good) in [
-        (Holding::Sharder, true),
-        (Holding::Instance, false),
+        (OF_SHARDER, true),
+        (OF_INSTANCE, false),
         (Holding::Nobody, false),
         (Holding::Absent, false),
     ] {
@@ -95,8 +97,8 @@ fn the_dead_lose_their_objects_at_once_and_only_while_their_lease_is_held() {
 #[test]
 fn a_lease_is_taken_only_from_who_was_silent_for_twice_its_duration() {
     for (holding, seconds, is_good) in [
-        (Holding::Instance, 29, false),
-        (Holding::Instance, 30, true),
+        (OF_INSTANCE, 29, false),
+        (OF_INSTANCE, 30, true),
         (Holding::Restarting, 1, true),
         (Holding::Nobody, 1, true),
         (Holding::Absent, 1, true),
@@ -104,7 +106,7 @@ fn a_lease_is_taken_only_from_who_was_silent_for_twice_its_duration() {
         let mut story = Story::new();
         let id: InstanceId = "a".parse().unwrap();
         story.tell(0, Fact::Held(id.clone(), holding)).unwrap();
-        let found = story.tell(seconds, Fact::Held(id, Holding::Sharder));
+        let found = story.tell(seconds, Fact::Held(id, OF_SHARDER));
         assert_eq!(found.is_ok(), is_good, "{holding:?} {seconds}: {found:?}");
     }
 }

@@ -52,6 +52,7 @@ impl Instance {
 
     fn ask(&mut self, asking: Asking, command: Command, now: Now) {
         self.asking = Some(asking);
+        self.is_let_go |= asking == Asking::Leave;
         self.next_look = now.mono + self.tenure.renew_every();
         self.out.push(command);
     }
@@ -63,6 +64,8 @@ impl Instance {
             return self.on_found(lease, ring.as_deref(), now);
         }
         match lease {
+            // What was let go may be anybody's by now, and nothing runs that could mind.
+            lease if self.is_let_go && self.has_left(lease.as_ref()) => self.leave(),
             None => self.lose(Loss::Gone),
             Some(lease) if !self.is_ours(&lease) => self.lose(Loss::Taken),
             Some(lease) => {
@@ -144,8 +147,7 @@ impl Instance {
 
     fn on_held(&mut self, asked: Asking, sent: Moment, lease: Lease) {
         if asked == Asking::Leave {
-            self.phase = Phase::Ended;
-            return self.out.push(Command::Left);
+            return self.leave();
         }
         self.tenure.on_renewed(sent);
         self.note_lease(lease);
@@ -175,6 +177,11 @@ impl Instance {
         let is_this_process = lease.marks.incarnation.as_deref() == Some(me.incarnation.as_str());
         lease.holder.as_deref() == Some(me.id.as_str())
             && (is_this_process || !me.names.has_annotations())
+    }
+
+    /// Whether the last write of an orderly end, whose answer was lost, has been carried out.
+    fn has_left(&self, lease: Option<&Lease>) -> bool {
+        lease.is_none_or(|lease| !self.is_ours(lease) || lease.marks.hold.is_some())
     }
 
     fn blank(&self, now: Now) -> Lease {

@@ -354,3 +354,45 @@ fn an_orderly_end_waits_for_what_runs() {
         assert_eq!(stage.written(secs(2), (**lease).clone()), [Command::Left]);
     }
 }
+
+/// The answer to the last write is lost, and meanwhile the sharder or another process may have taken
+/// what was let go.
+#[test]
+fn an_orderly_end_whose_answer_was_lost_is_an_orderly_end() {
+    let ours = |hold: Option<Duration>| {
+        marked(|marks| {
+            marks.incarnation = Some("new".to_owned());
+            marks.hold = hold;
+        })
+    };
+    for (stop, found, has_left) in [
+        (Stop::Release, Some(lease(None)), true),
+        (Stop::Release, Some(lease(Some("windlass-sharder"))), true),
+        (Stop::Release, Some(lease(Some("a-0"))), true),
+        (Stop::Release, None, true),
+        (Stop::Release, Some(ours(None)), false),
+        (Stop::Hold(secs(60)), Some(ours(Some(secs(60)))), true),
+        (Stop::Hold(secs(60)), Some(ours(None)), false),
+    ] {
+        let mut stage = Stage::working();
+        let told = stage.tell(secs(1), Event::Stop(stop));
+        assert!(matches!(told[..], [Command::WriteLease { .. }]), "{told:?}");
+        let lost = Event::LeaseWritten { sent: at(secs(1)).mono, outcome: Outcome::Failed };
+        assert_eq!(stage.tell(secs(4), lost), []);
+        assert_eq!(stage.tell(secs(5), Event::Tick), [Command::ReadLease]);
+        let case = format!("{stop:?} {found:?}");
+        let read = Event::LeaseRead { lease: found.map(Box::new), ring: None };
+        let told = stage.tell(secs(5), read);
+        let is_sent_again = matches!(told[..], [Command::WriteLease { .. }]);
+        assert_eq!((told == [Command::Left], is_sent_again), (has_left, !has_left), "{case}");
+    }
+}
+
+#[test]
+fn a_lease_lost_before_it_was_let_go_is_lost_even_to_who_stops() {
+    let mut stage = Stage::working();
+    assert!(stage.instance.begin(&object("x", 8, false), Moment(secs(0))));
+    assert_eq!(stage.tell(secs(1), Event::Stop(Stop::Release)), []);
+    let read = Event::LeaseRead { lease: Some(Box::new(lease(None))), ring: None };
+    assert_eq!(stage.tell(secs(2), read), [Command::Lost(Loss::Taken)]);
+}

@@ -6,6 +6,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use xxhash_rust::xxh64::xxh64;
+
 use super::hash::slot;
 use super::seats::{Seat, receiver, transfer};
 use super::{Load, Partition, Share, balance};
@@ -146,23 +148,25 @@ impl Slots {
         seats
     }
 
-    /// Step 1: slots that belong to nobody, one by one in their order.
+    /// Step 1: slots that belong to nobody, one by one.
     fn fill(&mut self) {
         let mut seats = self.seats();
-        for owner in self.owners.iter_mut().filter(|owner| owner.is_none()) {
-            *owner = receiver(&seats);
-            if let Some(index) = *owner {
-                seats[index].held += 1;
+        for slot in scattered(self.count()) {
+            if self.owners[slot].is_some() {
+                continue;
             }
+            let Some(index) = receiver(&seats) else { return };
+            self.owners[slot] = Some(index);
+            seats[index].held += 1;
         }
     }
 
     /// Step 2: slots between a member that is new or has another weight, and the others.
     fn level(&mut self, changed: usize) {
-        let mut seats = self.seats();
+        let (mut seats, order) = (self.seats(), scattered(self.count()));
         while let Some((from, to)) = transfer(&seats, changed) {
-            let last = self.owners.iter().rposition(|owner| *owner == Some(from));
-            let last = last.expect("a donor has a slot to give");
+            let last = order.iter().rev().find(|slot| self.owners[**slot] == Some(from));
+            let last = *last.expect("a donor has a slot to give");
             self.owners[last] = Some(to);
             seats[from].held -= 1;
             seats[to].held += 1;
@@ -192,6 +196,15 @@ impl Partition for Slots {
         balance::even_out(&mut table, load);
         table
     }
+}
+
+/// All slots, in an order that has nothing to do with their numbers. Names that are counted up have
+/// slots in a pattern, such as every second one: with owners in a pattern too, one instance might get
+/// all of them.
+fn scattered(count: usize) -> Vec<usize> {
+    let mut slots: Vec<usize> = (0..count).collect();
+    slots.sort_by_cached_key(|slot| (xxh64(format!("windlass/slot/{slot}").as_bytes(), 0), *slot));
+    slots
 }
 
 /// Those that take anything, in order.

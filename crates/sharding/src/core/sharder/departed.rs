@@ -27,6 +27,10 @@ pub(super) struct Departed {
     must_read: bool,
     not_before: Moment,
     pub(super) search: Search,
+    /// Of what the last search took up, how much stays where it is: there is nobody to take it.
+    stayed: usize,
+    /// Something has changed since the last search began: what had nowhere to go may have by now.
+    is_outdated: bool,
     /// Whether every child has been moved, so that parents may be.
     pub(super) has_no_children: bool,
 }
@@ -54,8 +58,10 @@ pub(super) enum Search {
     Wanted,
     /// A pass is looking, or will.
     Under,
-    /// There are some, on their way or waiting. When they are done, it is looked again.
-    Found,
+    /// There are some, so many of them taken up. When those are done, it is looked again.
+    Found { taken_up: usize },
+    /// There are some, and nobody can take any. A change looks for them again.
+    Stranded,
     /// There are none.
     Clean,
 }
@@ -71,6 +77,11 @@ impl Departures {
         let waiting = self.0.values().filter(|departed| departed.asking.is_none());
         let moments = waiting.flat_map(|departed| [departed.not_before, departed.renew_at]);
         moments.filter(|at| *at > now).min()
+    }
+
+    /// Members, or what the ring has, are others than before.
+    pub(super) fn on_changed(&mut self) {
+        self.0.values_mut().for_each(Departed::on_changed);
     }
 
     pub(super) fn get_mut(&mut self, id: &InstanceId) -> Option<&mut Departed> {
@@ -130,14 +141,20 @@ impl Sharder {
             return self.ask(id, Request::Acquire, now);
         }
         match departed.search {
-            Search::Found if !self.works.is_done_with(id, !departed.has_no_children) => {
+            Search::Found { .. } if !self.works.is_done_with(id, !departed.has_no_children) => {
                 self.keep_hold(id, is_dead, now);
             }
-            Search::Wanted | Search::Found => {
+            // Looked for at once, all of it would be found again.
+            Search::Found { taken_up } if departed.stayed >= taken_up && !departed.is_outdated => {
+                departed.search = Search::Stranded;
+                self.keep_hold(id, is_dead, now);
+            }
+            Search::Wanted | Search::Found { .. } => {
                 departed.search = Search::Under;
+                (departed.stayed, departed.is_outdated) = (0, false);
                 self.passes.want_departed(id.clone());
             }
-            Search::Under => self.keep_hold(id, is_dead, now),
+            Search::Under | Search::Stranded => self.keep_hold(id, is_dead, now),
             Search::Clean if is_dead => self.ask(id, Request::GiveBack, now),
             Search::Clean if standing.state == State::Orphan => {
                 self.ask(id, Request::Delete, now);
@@ -146,17 +163,25 @@ impl Sharder {
         }
     }
 
-    /// Takes the Lease, or holds on to it, while there is something to move and somebody to take it.
+    /// Takes the Lease, or holds on to it, while there is something to move and somebody to take it,
+    /// or something that nobody is to take.
     fn keep_hold(&mut self, id: &InstanceId, is_dead: bool, now: Now) {
         let departed = &self.departures.0[id];
-        let has_found = departed.search == Search::Found || self.works.has_any_of(id);
-        let can_move = self.membership.has_ready_but(id) && !self.roster.is_contested(id, now);
+        let has_found =
+            matches!(departed.search, Search::Found { .. }) || self.works.has_any_of(id);
+        let has_taker = self.membership.has_ready_but(id) || self.has_leaving_of(id);
+        let can_move = has_taker && !self.roster.is_contested(id, now);
         let needs_more = departed.held_until.is_none() || now.mono >= departed.renew_at;
         if has_found && can_move && needs_more {
             self.ask(id, Request::Acquire, now);
         } else if !can_move && is_dead && !self.works.is_taking_from(id) {
             self.ask(id, Request::GiveBack, now);
         }
+    }
+
+    /// Whether anything on its way from this instance leaves the ring.
+    fn has_leaving_of(&self, id: &InstanceId) -> bool {
+        self.works.names_of(id).any(|name| !self.is_selected(name))
     }
 
     fn ask(&mut self, id: &InstanceId, what: Request, now: Now) {
@@ -253,7 +278,25 @@ impl Sharder {
 
 impl Departed {
     /// A pass has gone through everything that carries its id.
-    pub(super) fn on_searched(&mut self, found: usize) {
-        self.search = if found == 0 { Search::Clean } else { Search::Found };
+    pub(super) fn on_searched(&mut self, found: usize, taken_up: usize) {
+        self.search = match (found, taken_up) {
+            (0, _) => Search::Clean,
+            (_, 0) if self.is_outdated => Search::Wanted,
+            (_, 0) => Search::Stranded,
+            (_, taken_up) => Search::Found { taken_up },
+        };
+    }
+
+    /// What had nowhere to go may have now.
+    fn on_changed(&mut self) {
+        match self.search {
+            Search::Stranded => self.search = Search::Wanted,
+            _ => self.is_outdated = true,
+        }
+    }
+
+    /// Something that was taken up has nowhere to go.
+    pub(super) fn on_stayed(&mut self) {
+        self.stayed += 1;
     }
 }

@@ -110,6 +110,7 @@ impl Sharder {
             self.tell_changes(&states);
             self.passes.excuse(returned(&self.membership.states, &states));
             self.membership.states = states;
+            self.departures.on_changed();
             self.works.stir(now.mono);
             self.passes.want_resync();
             self.passes.want_donors();
@@ -161,6 +162,7 @@ impl Sharder {
         self.tell_too_many(&next);
         self.membership.table = Some(next);
         self.membership.generation += 1;
+        self.departures.on_changed();
         self.works.stir(now.mono);
         self.passes.want_resync();
         self.passes.want_census(false);

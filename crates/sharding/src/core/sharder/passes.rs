@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::departed::Search;
+use super::departed::{Departed, Search};
 use super::message::{Answer, Command, KindSet, Selector, Token};
 use super::{CENSUS_EVERY, RESYNC_EVERY, Sharder};
 use crate::core::handover::{Owner, Step, Verdict, Wait};
@@ -46,6 +46,8 @@ struct Pass {
     page: Page,
     /// How many objects carried the id of the departed.
     found: usize,
+    /// Of those, how many were taken up; the others stay as they are.
+    taken_up: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +188,7 @@ impl Sharder {
             self.passes.excused = std::mem::take(&mut self.passes.returned);
         }
         let page = Page::Next { is_first: true };
-        self.passes.current = Some(Pass { purpose, kinds, page, found: 0 });
+        self.passes.current = Some(Pass { purpose, kinds, page, found: 0, taken_up: 0 });
     }
 
     fn go_on(&mut self, now: Now) {
@@ -225,7 +227,12 @@ impl Sharder {
             return self.begin_anew();
         };
         for object in objects {
-            self.consider(object, now);
+            let name = object.name.clone();
+            let is_found = self.consider(object, now);
+            if let Some(pass) = self.passes.current.as_mut().filter(|_| is_found) {
+                pass.found += 1;
+                pass.taken_up += usize::from(self.works.has(&name));
+            }
         }
         self.turn_page(if is_last { Page::Done } else { Page::Next { is_first: false } });
     }
@@ -278,7 +285,7 @@ impl Sharder {
         match pass.purpose {
             Purpose::Departed(id) => {
                 if let Some(departed) = self.departures.get_mut(&id) {
-                    departed.on_searched(pass.found);
+                    departed.on_searched(pass.found, pass.taken_up);
                 }
             }
             Purpose::Census => self.on_counted(now),
@@ -286,13 +293,14 @@ impl Sharder {
         }
     }
 
-    fn consider(&mut self, object: Object, now: Now) {
-        let Some(pass) = &mut self.passes.current else { return };
+    /// Takes the object up if it is not settled; whether it is one that the pass looks for because its
+    /// owner is gone.
+    fn consider(&mut self, object: Object, now: Now) -> bool {
+        let Some(pass) = &self.passes.current else { return false };
         let is_census = pass.purpose == Purpose::Census;
-        if matches!(&pass.purpose, Purpose::Departed(id) if object.shard.as_ref() == Some(id)) {
-            pass.found += 1;
-        }
         let is_departed_pass = matches!(pass.purpose, Purpose::Departed(_));
+        let is_found =
+            matches!(&pass.purpose, Purpose::Departed(id) if object.shard.as_ref() == Some(id));
         let role = self.options.kinds.role(&object);
         if let (true, Role::Main { key }) = (is_census, &role) {
             self.count(&object, key);
@@ -303,7 +311,8 @@ impl Sharder {
         // What the departed have is gone through in its own order.
         let is_gone = matches!(self.owner_of(&object, now), Some(Owner::Gone { .. }));
         if is_gone && !is_departed_pass {
-            return self.search_again(&object);
+            self.search_again(&object);
+            return is_found;
         }
         match &role {
             // Without a table nothing can be said about any object.
@@ -320,6 +329,7 @@ impl Sharder {
             }
             Role::Child { .. } => self.consider_child(object, role, is_gone, now),
         }
+        is_found
     }
 
     /// Whether nobody of ours can have labelled it so. Those who have to give something up are gone
@@ -361,10 +371,12 @@ impl Sharder {
         }
     }
 
-    /// An instance that was thought to have nothing left has something.
+    /// An instance that was thought to have nothing left, or nothing that anybody can take, has
+    /// something.
     fn search_again(&mut self, object: &Object) {
         let departed = object.shard.as_ref().and_then(|id| self.departures.get_mut(id));
-        if let Some(departed) = departed.filter(|departed| departed.search == Search::Clean) {
+        let is_at_rest = |it: &&mut Departed| matches!(it.search, Search::Clean | Search::Stranded);
+        if let Some(departed) = departed.filter(is_at_rest) {
             departed.search = Search::Wanted;
         }
     }

@@ -163,7 +163,12 @@ impl Works {
     }
 
     pub(super) fn has_any_of(&self, id: &InstanceId) -> bool {
-        self.all.values().any(|work| work.object.shard.as_ref() == Some(id))
+        self.names_of(id).next().is_some()
+    }
+
+    pub(super) fn names_of(&self, id: &InstanceId) -> impl Iterator<Item = &ObjectName> {
+        let own = self.all.iter().filter(move |(_, work)| work.object.shard.as_ref() == Some(id));
+        own.map(|(name, _)| name)
     }
 
     /// Whether nothing on its way has the id; or no child, if those come first.
@@ -315,7 +320,9 @@ impl Sharder {
     pub(super) fn take_up(&mut self, object: Object, role: Role, now: Moment) {
         if let Some(work) = self.works.all.get_mut(&object.name) {
             if work.doing.is_none() && object.version.is_newer_than(&work.object.version) {
+                let name = object.name.clone();
                 work.take_in(object);
+                self.works.look_at(&name, now);
             }
             return;
         }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Config;
+use kube::runtime::controller::Error as ControllerError;
 
 use super::scene::{D, Probe, Scene, identity, names, poll, stored};
 use crate::instance::driver::Driver;
@@ -48,6 +50,19 @@ async fn when_the_task_is_gone_everything_stops_and_those_who_wait_learn_it() {
     let mut next = reconcile(Arc::new(stored("a-0", 7, false)), Arc::new(()));
     assert!(poll(&mut next).is_ready(), "and nothing else begins");
     assert_eq!(probe.polled(), 1);
+}
+
+/// kube's own graceful shutdown waited for a first list that it had stopped itself: an instance that
+/// was told to stop right after its start never ended.
+#[tokio::test]
+async fn a_controller_ends_with_the_place_though_its_first_list_has_not_come() {
+    let scene = Scene::new();
+    let worked = stream::pending::<Result<_, ControllerError<kube::Error, kube::Error>>>();
+    let outcomes = scene.shard.outcomes::<ConfigMap, _, _, _>(worked);
+    scene.pause(D);
+    let keeping = lifecycle::keep(driver(&scene, &scene.standing()).run());
+    assert_eq!(outcomes.count().await, 0);
+    drop(keeping);
 }
 
 #[tokio::test]

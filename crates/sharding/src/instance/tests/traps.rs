@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 use super::scene::{FENCE, Scene, seen, stored};
 use crate::core::instance::{Event, Outcome};
 use crate::instance::desk::is_refused_by;
-use crate::instance::{lease_client, outcomes};
+use crate::instance::lease_client;
 
 /// Room for all events of a test.
 const EVENTS: usize = 8;
@@ -72,8 +72,8 @@ async fn an_object_that_left_before_its_turn_is_no_error() {
     let failed = ControllerError::QueueError(kube::Error::LinesCodecMaxLineLengthExceeded);
     let worked: [Result<_, ControllerError<kube::Error, kube::Error>>; 3] =
         [Err(missing), Ok((object, Action::await_change())), Err(failed)];
-    let kept: Vec<bool> =
-        outcomes(stream::iter(worked)).map(|outcome| outcome.is_ok()).collect().await;
+    let told = Scene::new().shard.outcomes(stream::iter(worked)).map(|outcome| outcome.is_ok());
+    let kept: Vec<bool> = told.collect().await;
     assert_eq!(kept, [true, false]);
 }
 

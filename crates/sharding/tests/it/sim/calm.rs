@@ -11,9 +11,18 @@ use super::{Plot, World};
 const SETTLED: Duration = Duration::from_secs(100);
 
 fn small(instances: usize) -> World {
-    let plot =
-        Plot { seed: 7, instances, objects: 40, is_rough: false, is_fenced: false, fault: None };
-    World::new(plot)
+    by_seed(7, instances)
+}
+
+fn by_seed(seed: u64, instances: usize) -> World {
+    World::new(Plot {
+        seed,
+        instances,
+        objects: 40,
+        is_rough: false,
+        is_fenced: false,
+        fault: None,
+    })
 }
 
 fn settle(world: &mut World) {
@@ -122,5 +131,81 @@ fn a_settled_sharder_remembers_nothing() {
     let world = settled(3);
     for sharder in &world.sharders {
         assert_eq!(sharder.engine().on_their_way(), 0);
+    }
+}
+
+/// The sharder went round and round over what the last to leave had left, with nobody to take it.
+#[test]
+fn when_all_have_left_the_sharder_comes_to_rest() {
+    for seed in 0..20 {
+        let mut world = by_seed(seed, 3);
+        settle(&mut world);
+        for number in 0..3 {
+            world.processes[number].is_wanted = false;
+            let stop = if world.chance.below(3) == 0 {
+                Stop::Hold(Duration::from_secs(4))
+            } else {
+                Stop::Release
+            };
+            world.stop_process(number, stop).unwrap();
+            let end = world.now + world.chance.millis(0..2_000);
+            world.run_until(end).unwrap();
+        }
+        let end = world.now + Duration::from_secs(60);
+        world.run_until(end).unwrap();
+        let pages = |world: &World| world.sharders.iter().map(|it| it.pages).sum::<usize>();
+        let before = pages(&world);
+        let end = world.now + Duration::from_secs(30);
+        world.run_until(end).unwrap();
+        assert!(pages(&world) - before <= 10, "seed {seed}: {} pages", pages(&world) - before);
+    }
+}
+
+/// What the leaver had stayed with it: nobody could take it when it was looked at, and somebody could
+/// a moment later.
+#[test]
+fn what_leavers_have_goes_to_the_one_who_stays() {
+    for seed in 0..40 {
+        let mut world = by_seed(seed, 3);
+        settle(&mut world);
+        world.processes[0].is_wanted = false;
+        world.end_process(0).unwrap();
+        let end = world.now + world.chance.millis(0..45_000);
+        world.run_until(end).unwrap();
+        world.processes[1].is_wanted = false;
+        world.stop_process(1, Stop::Release).unwrap();
+        let end = world.now + Duration::from_secs(60);
+        world.run_until(end).unwrap();
+        let all = [(id(&world, 2).to_string(), world.history.owners().values().sum())];
+        assert_eq!(owners(&world), all, "seed {seed}");
+    }
+}
+
+/// An object that was being assigned while the next instance joined stayed where it was until members
+/// changed again.
+#[test]
+fn what_is_on_its_way_when_members_change_ends_where_it_belongs() {
+    for seed in 0..20 {
+        let mut world = by_seed(seed, 3);
+        settle(&mut world);
+        for number in 1..3 {
+            world.processes[number].is_wanted = false;
+            world.stop_process(number, Stop::Release).unwrap();
+        }
+        let end = world.now + Duration::from_secs(60);
+        world.run_until(end).unwrap();
+        for number in 1..3 {
+            world.processes[number].is_wanted = true;
+            world.after(Duration::ZERO, Happening::Start(Party::Instance(number)));
+            let end = world.now + world.chance.millis(0..900);
+            world.run_until(end).unwrap();
+        }
+        let end = world.now + Duration::from_secs(20);
+        world.run_until(end).unwrap();
+        let moves = world.history.moves();
+        world.stop_process(0, Stop::Hold(Duration::from_secs(60))).unwrap();
+        let end = world.now + Duration::from_secs(20);
+        world.run_until(end).unwrap();
+        assert_eq!(world.history.moves(), moves, "seed {seed}");
     }
 }

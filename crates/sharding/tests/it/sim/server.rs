@@ -154,11 +154,12 @@ impl Server {
         lease.created = before.as_ref().map_or(now, |before| before.created);
         lease.state = before.as_ref().and_then(|before| before.state.clone());
         lease.version = self.next_version();
+        let lasts = lease.stated_duration();
         let holding = match lease.holder.as_deref() {
             None => Holding::Nobody,
-            Some(SHARDER) => Holding::Sharder,
+            Some(SHARDER) => Holding::Sharder { lasts },
             Some(_) if lease.marks.hold.is_some() => Holding::Restarting,
-            Some(_) => Holding::Instance,
+            Some(_) => Holding::Instance { lasts },
         };
         let word = |lease: &Lease| (lease.holder.clone(), lease.renewed);
         if before.as_ref().map(word) != Some(word(&lease)) {

@@ -31,6 +31,8 @@ pub(crate) struct SharderProcess {
     pub(crate) listed: Vec<Object>,
     /// When the last event of its watches arrives.
     pub(crate) watched_until: Duration,
+    /// Pages it has asked for.
+    pub(crate) pages: usize,
 }
 
 // === impl SharderProcess ===
@@ -48,6 +50,7 @@ impl SharderProcess {
             waiting: VecDeque::new(),
             listed: Vec::new(),
             watched_until: Duration::ZERO,
+            pages: 0,
         }
     }
 
@@ -116,6 +119,7 @@ impl World {
 
     fn carry_out_sharder(&mut self, number: usize, command: Command) {
         let party = Party::Sharder(number);
+        self.sharders[number].pages += usize::from(matches!(command, Command::ListPage { .. }));
         match (&command, self.plot.fault) {
             // Where leaders overlap, what one has labelled may look to the other as anybody's.
             (Command::Tell(Told::Strayed { object, carries }), None) if !self.plot.is_rough => {

@@ -132,7 +132,7 @@ impl World {
         let skew = Duration::from_millis(2 * SKEW_MS);
         let mut world = Self {
             server: Server::new(kinds, plot.is_fenced),
-            history: History::new(Terms { is_fenced: plot.is_fenced, skew, hold: DURATION * 2 }),
+            history: History::new(Terms { is_fenced: plot.is_fenced, skew }),
             plot,
             chance,
             now: Duration::ZERO,

@@ -157,7 +157,7 @@ async fn what_cannot_be_held_is_said() {
     let crl = |name: &str| Tls { crl_file: Some(authority.path(name)), ..good.clone() };
     let wrong = [
         (Tls { trusted_ca_file: None, requires_client_cert: false, ..good.clone() }, "trusted CA"),
-        (crl("none"), "cannot read when"),
+        (crl("none"), "cannot look at"),
         (crl("nonsense"), "is malformed"),
         (crl("other.pem"), "holds no revocation list"),
         (

@@ -200,7 +200,7 @@ async fn what_is_wrong_with_the_files_is_said() {
     fs::write(authority.path("empty.pem"), "").unwrap();
     authority.sign("other", "other");
     let wrong = [
-        (Tls { cert_file: authority.path("none.pem"), ..good.clone() }, "cannot read when"),
+        (Tls { cert_file: authority.path("none.pem"), ..good.clone() }, "cannot look at"),
         (Tls { cert_file: authority.path("empty.pem"), ..good.clone() }, "cannot serve"),
         (
             Tls { key_file: authority.path("empty.pem"), ..good.clone() },

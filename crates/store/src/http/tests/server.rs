@@ -56,6 +56,9 @@ pub(super) fn options(listeners: Vec<Listener>) -> Options {
         serves_json: true,
         advertise_client_urls: Vec::new(),
         advertise_peer_urls: Vec::new(),
+        peer_listeners: Vec::new(),
+        peer_tls: None,
+        notices: Vec::new(),
         limits: Limits::default(),
         auto_compaction: AutoCompaction::Off,
         watch_progress_interval: Duration::from_secs(600),
@@ -94,8 +97,10 @@ impl Server {
         let kv = KvServer::new(EchoKv).max_decoding_message_size(message_bytes_max);
         let content = Content {
             services: GrpcServices::default().with(kv).with(LeaseServer::new(EchoLease)),
+            peers: GrpcServices::default(),
             probes: Arc::clone(&health) as Arc<dyn Probes>,
             registry: Arc::new(Registry::default()),
+            front: None,
         };
         let shutdown = CancellationToken::new();
         let mut running = JoinSet::new();

@@ -8,7 +8,10 @@ use serde::Deserialize;
 
 use super::IdentityArgs;
 use crate::{
-    cli::labels::{LogFormat, LogLevel, parse_duration},
+    cli::{
+        duration,
+        logs::{LogFormat, LogLevel},
+    },
     config::size,
 };
 
@@ -118,7 +121,7 @@ pub(crate) struct NodeArgs {
     #[arg(
         long,
         value_name = "DURATION",
-        value_parser = parse_duration,
+        value_parser = duration::parse,
         env = "WINDLASS_LEASE_TTL",
         hide_env = true,
         help_heading = RUNS

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::{ConnectArgs, parse_pair};
 use crate::{
-    cli::{Output, labels::parse_duration},
+    cli::{Output, duration},
     config::size,
 };
 
@@ -113,16 +113,16 @@ pub(crate) struct SpecArgs {
     #[arg(long, value_enum, value_name = "memory|disk", default_value = "memory", hide_possible_values = true, help_heading = HOW_MUCH)]
     pub(crate) scratch_medium: MediumArg,
     /// Stop it after this, from 1s to 30d [default: never]
-    #[arg(short, long, value_name = "DURATION", value_parser = parse_duration, help_heading = HOW_OFTEN)]
+    #[arg(short, long, value_name = "DURATION", value_parser = duration::parse, help_heading = HOW_OFTEN)]
     pub(crate) timeout: Option<Duration>,
     /// From TERM to KILL when it is stopped
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, help_heading = HOW_OFTEN)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse, help_heading = HOW_OFTEN)]
     pub(crate) grace: Duration,
     /// Run it again so often if it ends with another code than 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = HOW_OFTEN)]
     pub(crate) retries: u32,
     /// Before the first of these, doubled each time up to 5m
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration, help_heading = HOW_OFTEN)]
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse, help_heading = HOW_OFTEN)]
     pub(crate) backoff: Duration,
     /// Run it again if its node is lost; without this it is started at most once
     #[arg(long, help_heading = HOW_OFTEN)]

@@ -1,52 +1,26 @@
 //! `windlass autoscaler status` and `explain`: asks the autoscaler that runs; without one, what is kept
 //! in the cluster, and says so.
 
-use std::time::Duration;
-
 use autoscaler::{
     Options, admin,
     service::{EXPLAIN_PATH, STATUS_PATH},
 };
 use kubekit::client::Cluster;
 use serde_json::Value;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
 
 use crate::{
     cli::{
         autoscaler::{ExplainArgs, ServerArgs, StatusArgs},
         kube::Output,
     },
+    client::http::{self, Answer},
     commands::kube::{self, print},
     report::{self, Exit, Failure, Outcome},
 };
 
-/// How long an answer may take: it is made at once.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// A status of ten thousand groups is smaller.
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
-
-/// What was answered.
-struct Answer {
-    code: u16,
-    body: String,
-}
-
-#[derive(Debug, thiserror::Error)]
-enum AskError {
-    #[error("nobody answers at {0}")]
-    Silent(String),
-    #[error("{0} answers with something else than HTTP")]
-    Strange(String),
-}
-
 pub(super) async fn status(arguments: StatusArgs) -> Outcome {
     let ServerArgs { server, .. } = &arguments.server;
-    let answer = match get(server, STATUS_PATH).await {
+    let answer = match http::get(server, STATUS_PATH).await {
         Ok(answer) => serde_json::from_str::<Value>(&answer.body)
             .map_err(|error| unreadable(server, error))?,
         Err(error) => {
@@ -64,7 +38,7 @@ pub(super) async fn status(arguments: StatusArgs) -> Outcome {
 pub(super) async fn explain(arguments: ExplainArgs) -> Outcome {
     let ExplainArgs { name, server: ServerArgs { server, .. } } = &arguments;
     let path = format!("{EXPLAIN_PATH}{}", escaped(name));
-    match get(server, &path).await {
+    match http::get(server, &path).await {
         Ok(Answer { code: 200, body }) => report::data(body.trim_end()),
         Ok(_) => Err(unknown(name)),
         Err(error) => {
@@ -77,7 +51,10 @@ pub(super) async fn explain(arguments: ExplainArgs) -> Outcome {
 }
 
 /// Where to look instead, after a word that nobody runs.
-async fn instead(arguments: &ServerArgs, error: &AskError) -> Result<(Cluster, Options), Failure> {
+async fn instead(
+    arguments: &ServerArgs,
+    error: &http::Error,
+) -> Result<(Cluster, Options), Failure> {
     report::words(&format!("{error}; this is what is saved in the cluster"));
     let cluster = kube::open(&arguments.connect).await?;
     let options =
@@ -105,29 +82,6 @@ fn unreadable(server: &str, error: impl Into<anyhow::Error>) -> Failure {
     Failure::new(Exit::No, error).with_hint("is it an autoscaler of windlass?")
 }
 
-/// One page. The server speaks plain HTTP and closes when it is asked to.
-async fn get(server: &str, path: &str) -> Result<Answer, AskError> {
-    let silent = || AskError::Silent(server.to_owned());
-    let asked = async {
-        let mut stream = TcpStream::connect(server).await?;
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).await?;
-        let mut bytes = Vec::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes).await?;
-        Ok::<_, std::io::Error>(bytes)
-    };
-    let bytes = timeout(ANSWER_TIMEOUT, asked).await.map_err(|_elapsed| silent())?;
-    let bytes = bytes.map_err(|_io| silent())?;
-    parse(&bytes).ok_or_else(|| AskError::Strange(server.to_owned()))
-}
-
-fn parse(bytes: &[u8]) -> Option<Answer> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (head, body) = text.split_once("\r\n\r\n")?;
-    let code = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    Some(Answer { code, body: body.to_owned() })
-}
-
 /// Ids of instances have colons and slashes.
 fn escaped(name: &str) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:/".contains(byte);
@@ -136,6 +90,17 @@ fn escaped(name: &str) -> String {
         false => format!("%{byte:02X}"),
     };
     name.bytes().map(escape).collect()
+}
+
+/// `leading`, or `standby, replica-1 leads`.
+fn words_of_standing(standing: &Value) -> String {
+    let Some(standby) = standing.get("standby") else {
+        return standing.as_str().unwrap_or_default().to_owned();
+    };
+    match standby["leader"].as_str() {
+        Some(leader) => format!("standby, {leader} leads"),
+        None => "standby, nobody leads".to_owned(),
+    }
 }
 
 /// For people: the cluster, then a line for every group.
@@ -148,7 +113,10 @@ fn table(status: &Value) -> String {
     let cluster = &status["clusterWide"];
     let counts = &cluster["health"]["nodeCounts"];
     let mut lines = vec![format!("status      {}", text(&status["autoscalerStatus"]))];
-    let said = [("standing", "standing"), ("fault", "fault"), ("message", "halted")];
+    if let Some(standing) = status.get("standing") {
+        lines.push(format!("standing    {}", words_of_standing(standing)));
+    }
+    let said = [("fault", "fault"), ("message", "halted")];
     for (key, topic) in said {
         if let Some(value) = status.get(key).filter(|value| !value.is_null()) {
             lines.push(format!("{topic:<12}{}", text(value)));

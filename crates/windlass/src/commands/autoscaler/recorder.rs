@@ -1,4 +1,5 @@
-//! Where `--record-inputs` goes: a file that is written beside the loop, and begun anew when it is large.
+//! Where `--record-inputs` goes: a file that is written beside the loop, and begun anew when it is large,
+//! with a line that says where everything stands.
 
 use std::{
     fs::{self, File},
@@ -7,8 +8,10 @@ use std::{
     thread::JoinHandle,
 };
 
-use autoscaler::record::{self, QUEUE_MAX};
-use tokio::sync::mpsc;
+use autoscaler::{
+    Options,
+    record::{self, Lines, Recorded},
+};
 
 use crate::{
     lifecycle,
@@ -29,6 +32,7 @@ pub(super) struct Recorder {
 struct Output {
     path: PathBuf,
     header: String,
+    bytes_max: u64,
     file: BufWriter<File>,
     written: u64,
 }
@@ -39,14 +43,14 @@ impl Recorder {
     /// Begins a file. It ends when everybody who records has gone.
     pub(super) fn start(
         path: &Path,
-        config: &registry::Config,
+        options: &Options,
     ) -> Result<(Self, autoscaler::Recorder), Failure> {
-        let output = Output::create(path.to_owned(), record::header(config));
+        let output = Output::create(path.to_owned(), record::header(options), FILE_BYTES_MAX);
         let output = output.map_err(|error| failure(path, error))?;
-        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-        let thread = lifecycle::beside("record-inputs", move || output.write_all(receiver));
+        let (recorder, lines) = record::channel();
+        let thread = lifecycle::beside("record-inputs", move || output.write_all(lines));
         let thread = thread.map_err(|error| failure(path, error))?;
-        Ok((Self { thread, path: path.to_owned() }, sender))
+        Ok((Self { thread, path: path.to_owned() }, recorder))
     }
 
     /// Waits for the last line.
@@ -60,22 +64,33 @@ impl Recorder {
 // === impl Output ===
 
 impl Output {
-    fn create(path: PathBuf, header: String) -> io::Result<Self> {
+    fn create(path: PathBuf, header: String, bytes_max: u64) -> io::Result<Self> {
         let file = BufWriter::new(File::create(&path)?);
-        let mut output = Self { path, header: header.clone(), file, written: 0 };
+        let mut output = Self { path, header: header.clone(), bytes_max, file, written: 0 };
         output.line(&header)?;
         Ok(output)
     }
 
-    fn write_all(mut self, mut lines: mpsc::Receiver<String>) -> io::Result<()> {
-        while let Some(line) = lines.blocking_recv() {
-            self.line(&line)?;
-            self.file.flush()?;
-            if self.written > FILE_BYTES_MAX {
-                self = self.begin_anew()?;
+    fn write_all(mut self, mut lines: Lines) -> io::Result<()> {
+        while let Some(line) = lines.recv() {
+            self = self.write(&line)?;
+            if self.is_full() {
+                lines.want_start();
             }
         }
         self.file.flush()
+    }
+
+    /// A new file begins only with a line from which somebody can go on who has nothing but this file.
+    fn write(self, line: &Recorded) -> io::Result<Self> {
+        let mut output = if self.is_full() && line.is_start { self.begin_anew()? } else { self };
+        output.line(&line.text)?;
+        output.file.flush()?;
+        Ok(output)
+    }
+
+    fn is_full(&self) -> bool {
+        self.written > self.bytes_max
     }
 
     fn begin_anew(self) -> io::Result<Self> {
@@ -84,7 +99,7 @@ impl Output {
         aside.push(".");
         aside.push(SET_ASIDE);
         fs::rename(&self.path, &aside)?;
-        Self::create(self.path, self.header)
+        Self::create(self.path, self.header, self.bytes_max)
     }
 
     fn line(&mut self, line: &str) -> io::Result<()> {
@@ -96,4 +111,22 @@ impl Output {
 fn failure(path: &Path, error: io::Error) -> Failure {
     let error = anyhow::Error::new(error).context(format!("cannot record to {}", path.display()));
     Failure::new(Exit::No, error).with_hint("check the path after --record-inputs, and the disk")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_is_set_aside_at_a_line_that_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record");
+        let mut output = Output::create(path.clone(), "head".to_owned(), 12).unwrap();
+        for (text, is_start) in [("start 1", true), ("goes on", false), ("start 2", true)] {
+            output = output.write(&Recorded { text: text.to_owned(), is_start }).unwrap();
+        }
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        assert_eq!(read(&folder.path().join("record.old")), "head\nstart 1\ngoes on\n");
+        assert_eq!(read(&path), "head\nstart 2\n");
+    }
 }

@@ -21,7 +21,7 @@ pub(super) fn run(path: &Path) -> Outcome {
             Ok(()) => {}
             Err(Error::Different(difference)) => {
                 let words = format!(
-                    "{difference}\nrecorded {:#?}\nnow      {:#?}",
+                    "{difference}\nrecorded {}\nnow      {}",
                     difference.recorded, difference.again
                 );
                 report::data(&words)?;
@@ -30,7 +30,14 @@ pub(super) fn run(path: &Path) -> Outcome {
             Err(error) => return Err(unreadable(path, error)),
         }
     }
-    report::data(&format!("{} iterations come to the same decisions", replay.iterations))
+    let Replay { iterations, dropped, .. } = replay;
+    if dropped > 0 {
+        let words = "were not recorded, for want of time to write them";
+        report::words(&format!(
+            "{dropped} iterations {words}; what follows them is complete again"
+        ));
+    }
+    report::data(&format!("{iterations} iterations come to the same decisions"))
 }
 
 fn unreadable(path: &Path, error: impl Into<anyhow::Error>) -> Failure {

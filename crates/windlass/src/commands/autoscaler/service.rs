@@ -47,7 +47,7 @@ pub(super) fn run(flags: &[String]) -> Outcome {
     let (version, identity) = (env!("CARGO_PKG_VERSION"), options.identity.clone());
     tracing::info!(version, identity, mode = ?options.mode, "starting the autoscaler");
     lifecycle::until_signal(|shutdown| async move {
-        let recorder = record.map(|path| Recorder::start(&path, &options.registry)).transpose()?;
+        let recorder = record.map(|path| Recorder::start(&path, &options)).transpose()?;
         let (writer, recorder) = recorder.unzip();
         let provider = grpc::Grpc::new(provider).map_err(|error| {
             usage(error, "check the address and the certificates in --cloud-config")
@@ -80,7 +80,7 @@ pub(crate) fn beside_store(kubeconfig: PathBuf, listen: SocketAddr) -> Autoscale
 }
 
 fn start_logging(settings: &Settings) -> Outcome {
-    use crate::cli::labels::{LogFormat, LogLevel};
+    use crate::cli::logs::{LogFormat, LogLevel};
     let level = match settings.log_level.as_str() {
         "error" => LogLevel::Error,
         "warn" => LogLevel::Warn,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub(super) fn run(arguments: SimcloudArgs) -> Outcome {
-    logging::to_stderr(arguments.log_level.into(), arguments.log_format.into())?;
+    logging::to_stderr(arguments.logs.log_level.into(), arguments.logs.log_format.into())?;
     let options = Options {
         scenario: scenario(&arguments.scenario)?,
         listen: arguments.listen,

@@ -13,7 +13,7 @@ use crate::{
 use kubekit::client;
 use labels::options::{Options, Role};
 
-pub(super) fn run(role: Role, arguments: ServiceArgs, is_dry_run: bool) -> Outcome {
+pub(super) fn run(role: Role, arguments: ServiceArgs) -> Outcome {
     start_logging(&arguments)?;
     let connection = kube::client_options(&arguments.cluster.connect);
     let options = Options {
@@ -26,10 +26,11 @@ pub(super) fn run(role: Role, arguments: ServiceArgs, is_dry_run: bool) -> Outco
         resync: arguments.resync,
         checkpoint_delay: arguments.checkpoint_delay,
         listen: arguments.listen,
-        is_dry_run,
+        is_dry_run: arguments.dry_run,
     };
     options.validate().map_err(connect::refused_options)?;
     let (version, identity) = (env!("CARGO_PKG_VERSION"), options.identity.clone());
+    let is_dry_run = options.is_dry_run;
     tracing::info!(version, identity, ?role, is_dry_run, "starting the labels service");
     let labels = Some(Labels { options, connection });
     lifecycle::serve(Parts { labels, ..Parts::default() }, |ready| {
@@ -50,5 +51,5 @@ pub(crate) fn beside_store(kubeconfig: PathBuf, listen: SocketAddr) -> Labels {
 }
 
 fn start_logging(arguments: &ServiceArgs) -> Outcome {
-    logging::to_stderr(arguments.log_level.into(), arguments.log_format.into())
+    logging::to_stderr(arguments.logs.log_level.into(), arguments.logs.log_format.into())
 }

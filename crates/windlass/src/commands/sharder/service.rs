@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(super) fn run(arguments: RunArgs) -> Outcome {
-    logging::to_stderr(arguments.log_level.into(), arguments.log_format.into())?;
+    logging::to_stderr(arguments.logs.log_level.into(), arguments.logs.log_format.into())?;
     let options = Options {
         identity: kube::identity(),
         namespace: arguments.cluster.sharder_namespace,

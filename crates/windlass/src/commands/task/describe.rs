@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use tasks::{
+    client::Error,
     core::spec::{Network, Scratch, Spec},
     wire::{self, attempt::Cause},
 };
@@ -21,19 +22,20 @@ pub(in crate::commands) use explained::{
     Explained, Finding, Removed, Why, explanation_text, findings_text,
 };
 pub(in crate::commands) use status::{State, TIMEOUT};
+pub(crate) use table::{age, shortened};
 pub(in crate::commands) use table::{table, text};
 
 /// All there is to say of a task.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::commands) struct Described {
-    pub(super) id: String,
-    pub(super) name: String,
+pub(crate) struct Described {
+    pub(crate) id: String,
+    pub(crate) name: String,
     #[serde(flatten)]
-    pub(in crate::commands) state: State,
-    pub(super) command: Vec<String>,
+    pub(crate) state: State,
+    pub(crate) command: Vec<String>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) priority: i32,
-    pub(super) submitted_at: Timestamp,
+    pub(crate) submitted_at: Timestamp,
     pub(super) submitted_by: String,
     pub(super) attempts: Vec<Attempt>,
     pub(super) cluster_restarts: u32,
@@ -46,7 +48,7 @@ pub(in crate::commands) struct Described {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Attempt {
+pub(crate) struct Attempt {
     pub(super) number: u32,
     pub(super) node: String,
     pub(super) node_id: String,
@@ -61,7 +63,7 @@ pub(super) struct Attempt {
 
 /// What the task may use.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::commands) struct Limits {
+pub(crate) struct Limits {
     pub(super) cpu_millis: u64,
     pub(in crate::commands) memory_bytes: u64,
     pub(super) pids: u64,
@@ -80,7 +82,11 @@ pub(in crate::commands) struct Limits {
 
 impl Described {
     pub(in crate::commands) fn of(view: wire::TaskView) -> Result<Self, Failure> {
-        let missing = |what| connect::failure(tasks::client::Error::Incomplete { what });
+        Self::read(view).map_err(connect::failure)
+    }
+
+    pub(crate) fn read(view: wire::TaskView) -> Result<Self, Error> {
+        let missing = |what| Error::Incomplete { what };
         let task = view.task.ok_or_else(|| missing("the task"))?;
         let status = task.status.and_then(|status| status.status);
         let status = status.ok_or_else(|| missing("the status of the task"))?;

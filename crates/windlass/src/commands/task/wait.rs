@@ -34,8 +34,8 @@ pub(super) async fn run(arguments: WaitArgs) -> Outcome {
     let unwell = tasks.iter().filter(|task| !task.state.is_success()).count();
     let error = match (going_on, unwell) {
         (0, 0) => return Ok(()),
-        (0, unwell) => anyhow::anyhow!("{unwell} tasks did not end well"),
-        (going_on, _) => anyhow::anyhow!("{going_on} tasks have not ended"),
+        (0, unwell) => anyhow::anyhow!("{unwell} of {} tasks did not end well", tasks.len()),
+        (going_on, _) => anyhow::anyhow!("{going_on} of {} tasks have not ended", tasks.len()),
     };
     Err(Failure::new(Exit::No, error).with_hint("`windlass task status ID` says more"))
 }

@@ -44,6 +44,8 @@ pub(crate) enum Error {
     PublicProcess,
     #[error("--rootfs: `{text}` is not a folder, nor a folder with a name")]
     Rootfs { text: String },
+    #[error("--rootfs: there is no folder {}", path.display())]
+    NoRootfs { path: PathBuf },
     #[error("--rootfs: `{name}` is given twice")]
     RootfsTwice { name: String },
     #[error("--lease-ttl")]
@@ -82,6 +84,7 @@ impl Error {
             Self::NoDataDir => "name a folder with --data-dir",
             Self::NotRoot => "use sudo, or --runtime process",
             Self::PublicProcess => "use sudo, or say --runtime process if that is what you want",
+            Self::NoRootfs { .. } => "name a folder with the files that tasks are to see",
             Self::Rootfs { .. } | Self::RootfsTwice { .. } => {
                 "write `--rootfs busybox=/srv/busybox`"
             }

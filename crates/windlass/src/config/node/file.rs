@@ -18,7 +18,7 @@ use toml::de::DeTable;
 use super::Error;
 use crate::{
     cli::{
-        labels::parse_duration,
+        duration,
         tasks::{IdentityArgs, NodeArgs, RuntimeArg},
     },
     config::{size, suggest},
@@ -146,7 +146,12 @@ impl File {
             host_view: or(typed.host_view, self.host_view),
             allow_net_host: typed.allow_net_host || self.allow_net_host,
             allow_host_root: typed.allow_host_root || self.allow_host_root,
-            lease_ttl: typed.lease_ttl.or(read(path, "lease-ttl", self.lease_ttl, parse_duration)?),
+            lease_ttl: typed.lease_ttl.or(read(
+                path,
+                "lease-ttl",
+                self.lease_ttl,
+                duration::parse,
+            )?),
             max_queued: typed.max_queued.or(self.max_queued),
             max_message: typed.max_message.or(read(
                 path,

@@ -27,7 +27,7 @@ fn layered(line: &str, environment: &[(&str, &str)], file: &str) -> Result<Layer
 
 fn render(serve: &Serve) -> String {
     let options = &serve.options;
-    let mut text = format!("{} in {}\n", options.name, serve.data_dir.display());
+    let mut text = format!("{} in {}\n", options.name, serve.journal);
     for listener in &options.client_listeners {
         let tls = if listener.tls.is_some() { " with TLS" } else { "" };
         text += &format!("clients at {:?}{tls}\n", listener.address);

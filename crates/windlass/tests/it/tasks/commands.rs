@@ -1,6 +1,7 @@
 //! `windlass task` and `windlass nodes`.
 
 use super::node::{Node, folder};
+use crate::running::until;
 
 #[test]
 fn a_detached_task_is_waited_for_and_read() {
@@ -22,6 +23,10 @@ fn a_detached_task_is_waited_for_and_read() {
     assert_eq!(node.json(&["task", "list", "--label", "team=blue"]), serde_json::json!([]));
     let table = node.ask(&["task", "list", "--on", "node1"]).stdout;
     assert!(table.starts_with("ID") && table.contains("greeter"), "{table}");
+    assert_eq!(node.ask(&["task", "list"]).stderr, "", "nothing is left out");
+    node.submit(&["--", "true"]);
+    let some = node.ask(&["task", "list", "--limit", "1"]);
+    assert!(some.stderr.contains("there are more; --limit"), "{some:?}");
 }
 
 #[test]
@@ -40,7 +45,7 @@ fn tasks_are_followed_canceled_and_removed() {
     assert_eq!(waited.code, Some(1), "it did not end well: {waited:?}");
     assert!(node.ask(&["task", "fsck"]).stdout.contains("everything holds"));
     // What ended within this second is not older than nothing.
-    let removed = super::until(|| {
+    let removed = until(|| {
         node.json(&["task", "gc", "--older-than", "0s"])["deleted"].as_u64().filter(|n| *n > 0)
     });
     assert_eq!(removed, 1);
@@ -52,7 +57,7 @@ fn a_task_that_fits_nowhere_is_explained() {
     let (_folder, path) = folder();
     let node = Node::start(&path);
     let id = node.submit(&["--memory", "900TiB", "--", "true"]);
-    let explained = super::until(|| {
+    let explained = until(|| {
         let explained = node.ask(&["task", "explain", &id]);
         (explained.code == Some(0)).then_some(explained.stdout)
     });
@@ -92,7 +97,7 @@ fn nodes_say_what_they_enforce_and_drain() {
     assert!(table.contains("not enforced") && table.contains("ready"), "{table}");
     let drained = node.ask(&["nodes", "drain", "node1"]);
     assert_eq!(drained.code, Some(0), "{drained:?}");
-    super::until(|| {
+    until(|| {
         let nodes = node.json(&["nodes"]);
         (nodes == serde_json::json!([])).then_some(())
     });

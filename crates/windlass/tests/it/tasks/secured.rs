@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::node::{Ended, Node, ended, folder, node};
-use crate::running::windlass;
+use crate::running::{logged_address, windlass};
 
 fn ca(dir: &Path, words: &[&str]) -> Ended {
     let mut command = windlass(["ca"]);
@@ -34,8 +34,7 @@ fn certificates_of_the_authority_are_needed_and_enough() {
     command.args(["--name", "node1", "--listen", "127.0.0.1:0", "--runtime", "process"]);
     command.args(identity(&dir, "node1"));
     let node = Node::spawn(&mut command, String::new());
-    let (_, address) = node.log.split_once("Tcp(").unwrap();
-    let address = address.split_once(')').unwrap().0;
+    let (address, _) = logged_address(&node.log).unwrap();
 
     let mut run = windlass(["run", "-N", address]);
     run.args(identity(&dir, "alice")).args(["--", "echo", "hello"]);

@@ -45,6 +45,23 @@ fn a_kind_that_leaves_is_drained_and_then_left_alone() {
     assert_eq!(stage.sharder.on_their_way(), 0);
 }
 
+/// Nobody has to be there to take what nobody is to have.
+#[test]
+fn what_the_last_instance_has_left_is_stripped_under_its_lease() {
+    let mut stage = Stage::settled(&["a"], vec![object("x", 5, Some("a"))]);
+    let released = Lease { holder: None, ..lease("a", 2) };
+    stage.tell(Event::LeaseSeen(Box::new(released)));
+    stage.answer_all();
+    assert!(!stage.has_lease_request(), "it stays, for whoever comes");
+    stage.sharder.reconfigure(Options { leaving: [parent_kind()].into(), ..options() });
+    stage.tell(Event::Leading { until: Moment(secs(10_000)) });
+    stage.answer_all();
+    let (token, written) = stage.lease_request();
+    let held = Lease { version: Version("3".to_owned()), ..written.unwrap() };
+    stage.answer(token, Answer::Lease(Box::new(held)));
+    assert_eq!(stage.labels(), [("x".to_owned(), LabelChange::Clear)]);
+}
+
 #[test]
 fn children_of_what_leaves_are_stripped_after_their_parent() {
     let mut stage = becoming(with_children(&[parent_kind()]), &[child(5, Some("a"))]);

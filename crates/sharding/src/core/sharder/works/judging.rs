@@ -156,6 +156,9 @@ impl Sharder {
                 if work.object.shard.is_some() && !work.is_draining() =>
             {
                 let owner = work.object.shard.clone();
+                if let Some(departed) = owner.as_ref().and_then(|id| self.departures.get_mut(id)) {
+                    departed.on_stayed();
+                }
                 self.passes.add_donors(owner);
                 self.works.remove(name);
             }

@@ -9,7 +9,7 @@ use super::moment;
 /// Where a task is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
-pub(in crate::commands) enum State {
+pub(crate) enum State {
     Queued {
         not_before: Timestamp,
         reason: &'static str,
@@ -88,22 +88,22 @@ impl State {
         }
     }
 
-    pub(in crate::commands) fn is_final(&self) -> bool {
+    pub(crate) fn is_final(&self) -> bool {
         !matches!(self, Self::Queued { .. } | Self::Running { .. })
     }
 
     /// Whether the command was run and said that all is well.
-    pub(in crate::commands) fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         matches!(self, Self::Complete { exit_code: 0, signal: 0, .. })
     }
 
     /// Whether something of it may still run although it was canceled.
-    pub(in crate::commands) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         matches!(self, Self::Canceled { node: Some(_), stopped_at: None, .. })
     }
 
     /// In one word.
-    pub(super) fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Queued { .. } => "queued",
             Self::Running { .. } => "running",
@@ -114,7 +114,7 @@ impl State {
     }
 
     /// What the word leaves open.
-    pub(super) fn detail(&self) -> String {
+    pub(crate) fn detail(&self) -> String {
         match self {
             Self::Queued { reason, .. } => (*reason).to_owned(),
             Self::Running { attempt, .. } => format!("attempt {attempt}"),
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    pub(super) fn node(&self) -> Option<&str> {
+    pub(crate) fn node(&self) -> Option<&str> {
         match self {
             Self::Queued { .. } => None,
             Self::Running { node, .. }

@@ -71,7 +71,7 @@ fn pairs(task: &Described) -> String {
     pairs.join(" ")
 }
 
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(COMMAND_CHARACTERS_MAX) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -79,7 +79,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// In the largest unit of which there is at least one.
-pub(super) fn age(duration: SignedDuration) -> String {
+pub(crate) fn age(duration: SignedDuration) -> String {
     let millis = duration.as_millis().max(0);
     match millis / 1000 {
         0 => format!("{millis}ms"),

@@ -1,0 +1,156 @@
+//! The state of a shared journal, kept up by reading what somebody else wrote.
+
+use std::sync::Arc;
+
+use journal::{BatchId, Journal, Shared, Tip};
+use mvcc::{Keyspace, Position, Record, Revision, View};
+
+use crate::{
+    alarm::Alarms,
+    auth,
+    context::Context,
+    load::{self, LoadError},
+    meta::Meta,
+    sequencer::{ChangeEvent, CommittedBatch, Previous},
+    watch::Feed,
+};
+
+/// Keys swept at once after a compaction.
+const SWEEP_KEYS_MAX: usize = 1024;
+
+/// A follower's copy.
+pub(crate) struct Mirror {
+    pub(super) keyspace: Keyspace,
+    /// The meta table is known up to this batch.
+    meta: Option<BatchId>,
+    pub(super) alarms: Alarms,
+    pub(super) auth: auth::State,
+    /// What the last compaction made unreadable here. Its holder gives it up; should it die over
+    /// that, the next one does.
+    pub(super) dead: Vec<Position>,
+}
+
+// === impl Mirror ===
+
+impl Mirror {
+    /// Reads everything.
+    pub(crate) fn load(journal: &dyn Journal, shared: &dyn Shared) -> Result<Self, LoadError> {
+        let read = |source| LoadError::Read { source };
+        let known = shared.tip().map_err(read)?;
+        let meta = load::meta(journal)?;
+        // What was compacted by then is below this, and all up to this is in what is read next.
+        let tip = shared.tip().map_err(read)?;
+        let mut keyspace = Keyspace::new();
+        journal.heads(&mut |head| keyspace.replay(head.position, &head.kv)).map_err(read)?;
+        keyspace.replay_end(tip.revision.max(keyspace.revision()));
+        if let Some(compacted) = meta.compacted {
+            keyspace.compact(compacted).map_err(|source| LoadError::Compacted { source })?;
+        }
+        let auth = load::auth(&meta)?;
+        let mut mirror = Self {
+            keyspace,
+            meta: known.meta,
+            alarms: Alarms::new(meta.alarms),
+            auth,
+            dead: Vec::new(),
+        };
+        mirror.sweep();
+        Ok(mirror)
+    }
+
+    /// Follows up to a tip and shows it: records first, because what the meta table says of
+    /// revisions is about these.
+    pub(super) fn follow(
+        &mut self,
+        tip: Tip,
+        shared: &dyn Shared,
+        context: &Context,
+        feed: &Feed,
+    ) -> Result<(), LoadError> {
+        let has_new_meta = tip.meta > self.meta;
+        if !has_new_meta {
+            return self.follow_records(tip.revision, shared, context, feed);
+        }
+        let meta = load::meta(&*context.journal)?;
+        let later = shared.tip().map_err(|source| LoadError::Read { source })?;
+        self.follow_records(later.revision, shared, context, feed)?;
+        self.apply_meta(meta)?;
+        self.meta = tip.meta;
+        self.show(context);
+        Ok(())
+    }
+
+    fn follow_records(
+        &mut self,
+        to: Revision,
+        shared: &dyn Shared,
+        context: &Context,
+        feed: &Feed,
+    ) -> Result<(), LoadError> {
+        let from = self.keyspace.revision().next();
+        if from > to {
+            return Ok(());
+        }
+        let records = shared.tail(from, to).map_err(|source| LoadError::Read { source })?;
+        for (position, kv) in records.iter().flat_map(Record::positions) {
+            self.keyspace.replay(position, kv);
+        }
+        let changes = self.changes(&records, context);
+        context.published.store(self.keyspace.view());
+        if let Some(changes) = changes {
+            feed.bring(changes);
+        }
+        Ok(())
+    }
+
+    fn changes(&self, records: &[Record], context: &Context) -> Option<CommittedBatch> {
+        let view = self.keyspace.view();
+        let (first, last) = (records.first()?.revision, records.last()?.revision);
+        let mut events = Vec::with_capacity(records.len());
+        for (position, kv) in records.iter().flat_map(Record::positions) {
+            let previous = match view.previous(kv.key(), position) {
+                None => Previous::None,
+                Some(at) => context.kept.take(at).map_or(Previous::At(at), Previous::Known),
+            };
+            if !kv.is_tombstone() {
+                context.kept.remember(position, kv.clone());
+            }
+            events.push(ChangeEvent { position, kv: kv.clone(), previous });
+        }
+        Some(CommittedBatch { first, last, events })
+    }
+
+    fn apply_meta(&mut self, meta: Meta) -> Result<(), LoadError> {
+        let auth = load::auth(&meta)?;
+        self.auth = auth.following(&self.auth);
+        self.alarms = Alarms::new(meta.alarms);
+        if let Some(compacted) = meta.compacted.filter(|to| *to > self.keyspace.compacted()) {
+            let compact = self.keyspace.compact(compacted);
+            compact.map_err(|source| LoadError::Compacted { source })?;
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self) {
+        self.dead.clear();
+        loop {
+            let sweep = self.keyspace.sweep(SWEEP_KEYS_MAX);
+            self.dead.extend(sweep.dead);
+            if sweep.is_done {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn view(&self) -> View {
+        self.keyspace.view()
+    }
+
+    /// Makes what is known here what readers see.
+    pub(crate) fn show(&self, context: &Context) {
+        context.published.store(self.keyspace.view());
+        context.alarms.store(Arc::new(self.alarms.clone()));
+        context.gate.publish(Arc::new(self.auth.clone()));
+    }
+}

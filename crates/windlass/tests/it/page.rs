@@ -1,0 +1,42 @@
+//! The page that `windlass up` shows in a browser.
+
+use serde_json::{Value, json};
+
+use crate::running::{Running, get, succeed, until, windlass};
+
+#[test]
+fn the_page_shows_the_store_and_a_task_that_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path());
+    let socket = format!("unix://{}", folder.path().join("node.sock").display());
+    succeed(&mut windlass(["run", "-N", &socket, "--name", "<b>", "--", "true"]));
+    let status = until(|| status(&running).filter(|status| status["tasks"]["known"].is_object()));
+    assert!(status["store"]["known"]["revision"].as_i64().unwrap() > 1, "{status}");
+    let task = until(|| ended(&running));
+    let told = json!([task["name"], task["state"], task["exit_code"]]);
+    assert_eq!(told, json!(["<b>", "complete", 0]));
+    let page = get(&running.address, "/");
+    assert!(page.contains("content-type: text/html; charset=utf-8"), "{page}");
+    assert!(page.contains("content-security-policy: default-src 'none';"), "{page}");
+    assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"), "{page}");
+}
+
+#[test]
+fn only_up_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Running::start_store(folder.path());
+    for path in ["/", "/status.json"] {
+        assert!(get(&store.address, path).starts_with("HTTP/1.1 404"));
+    }
+}
+
+/// Nothing until the parts were asked.
+fn status(running: &Running) -> Option<Value> {
+    let answer = get(&running.address, "/status.json");
+    let (_head, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str::<Option<Value>>(body).unwrap()
+}
+
+fn ended(running: &Running) -> Option<Value> {
+    status(running)?["tasks"]["known"]["ended"].get(0).cloned()
+}
