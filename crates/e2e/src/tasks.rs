@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`net`], [`link`] | networks that reach each other only through links, and links that fail |
 //! | [`node`], [`cluster`] | starting, killing, stopping and restarting nodes |
+//! | [`shims`] | the processes between a node and its commands, to be stopped and killed |
 //! | [`ledger`] | the work that is submitted, and what it says of itself |
 //! | [`records`] | every version of every task, as the store kept them |
 //! | [`check`] | the pure judge of both |
@@ -21,6 +22,7 @@ pub mod link;
 pub mod net;
 pub mod node;
 pub mod records;
+pub mod shims;
 pub mod traces;
 
 /// Why nothing here can run, if so: containers, networks and other users need root.

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use tasks::client::{self, Client};
 
 use super::net::Network;
+use super::shims::Shims;
 use crate::assets::Asset;
 use crate::process::{Process, Program};
 use crate::scene::Scene;
@@ -133,9 +134,13 @@ impl Node {
         self.process.take().context("the node does not run")?.kill_alone()
     }
 
-    /// kill -9 of the daemon and of everything in its process group at once.
-    pub fn kill_group(&mut self) -> Result<()> {
-        self.process.take().context("the node does not run")?.kill()
+    /// kill -9 of the daemon and of its shims; how many these were. The daemon goes first: it would do
+    /// the work of a shim that is gone before it.
+    pub fn kill_with_shims(&mut self) -> Result<usize> {
+        let shims = Shims::of(self.process()?.id())?;
+        self.kill()?;
+        shims.signal(Signal::KILL)?;
+        Ok(shims.count())
     }
 
     /// SIGSTOP to the daemon alone.

@@ -1,19 +1,24 @@
 //! Processes that stand still and neither end nor notice that time passes.
 
-use std::fs;
-
 use anyhow::{Context, Result, ensure};
 use e2e::scene::Scene;
-use e2e::tasks::cluster::{Cluster, ClusterOptions, TTL};
+use e2e::tasks::cluster::{Cluster, ClusterOptions, TTL, is_final};
 use e2e::tasks::ledger::Work;
+use e2e::tasks::shims::Shims;
 use e2e::wait::{Level, pass, wait_for};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use tasks::wire::status::Status;
 
 use crate::stage::{PATIENCE, cases};
 
 /// Longer than a stall, in half seconds.
 const LONG: u32 = 120;
+
+/// Shorter than a stall, and long enough that none has ended when the last one has begun.
+const SHORT: u32 = 8;
+
+/// Tasks whose shims stand still.
+const TASKS: usize = 4;
 
 cases! {
     stopped_daemon_for_three_ttl,
@@ -43,9 +48,9 @@ async fn stopped_daemon_for_three_ttl(scene: &Scene) -> Result<()> {
 async fn stopped_shims_are_canceled(scene: &Scene) -> Result<()> {
     let options = ClusterOptions { nodes: 1, ..Default::default() };
     let mut cluster = Cluster::start(scene, &options).await?;
-    let ids = cluster.submit(4, Work::of(LONG)).await?;
+    let ids = cluster.submit(TASKS, Work::of(LONG)).await?;
     cluster.wait_began(&ids).await?;
-    signal_children(cluster.nodes[0].process()?.id(), Signal::STOP)?;
+    Shims::exactly(cluster.nodes[0].process()?.id(), TASKS)?.signal(Signal::STOP)?;
     let client = cluster.client().await?;
     for id in &ids {
         client.cancel(id.parse().context("an id")?).await.context("cancel")?;
@@ -58,11 +63,11 @@ async fn stopped_shims_are_canceled(scene: &Scene) -> Result<()> {
         let statuses = tasks.iter().filter_map(|view| view.task.as_ref()?.status.as_ref());
         let stopped = statuses.filter_map(|it| it.status.as_ref()).filter(|it| is_stopped(it));
         let stopped = stopped.count();
-        Ok(if stopped == 4 { Level::Reached(()) } else { Level::Below(format!("{stopped} of 4")) })
+        Ok(if stopped == TASKS { Level::Reached(()) } else { Level::Below(format!("{stopped} of {TASKS}")) })
     })
     .await?;
     let tally = cluster.judge(scene).await?;
-    ensure!(tally.given_up == 4, "{tally:?}");
+    ensure!(tally.given_up == TASKS, "{tally:?}");
     Ok(())
 }
 
@@ -70,30 +75,15 @@ async fn stopped_shims_are_canceled(scene: &Scene) -> Result<()> {
 async fn stopped_shims_go_on(scene: &Scene) -> Result<()> {
     let options = ClusterOptions { nodes: 1, ..Default::default() };
     let mut cluster = Cluster::start(scene, &options).await?;
-    let ids = cluster.submit(4, Work::of(4)).await?;
+    let ids = cluster.submit(TASKS, Work::of(SHORT)).await?;
     cluster.wait_began(&ids).await?;
-    let daemon = cluster.nodes[0].process()?.id();
-    signal_children(daemon, Signal::STOP)?;
+    let shims = Shims::exactly(cluster.nodes[0].process()?.id(), TASKS)?;
+    shims.signal(Signal::STOP)?;
     pass(TTL).await?;
-    signal_children(daemon, Signal::CONT)?;
+    let views = cluster.tasks().await?;
+    ensure!(!views.iter().any(is_final), "an end was told past a shim that stands still");
+    shims.signal(Signal::CONT)?;
     let tally = cluster.judge(scene).await?;
-    ensure!(tally.complete == 4 && tally.attempts == 4, "{tally:?}");
-    Ok(())
-}
-
-/// Shims are what a daemon starts.
-fn signal_children(daemon: u32, signal: Signal) -> Result<()> {
-    let mut count = 0;
-    for thread in fs::read_dir(format!("/proc/{daemon}/task")).context("list its threads")? {
-        let path = thread.context("list its threads")?.path().join("children");
-        // A thread may end while its folder is read.
-        let children = fs::read_to_string(path).unwrap_or_default();
-        for child in children.split_whitespace() {
-            let child = Pid::from_raw(child.parse()?).context("a process has a number")?;
-            kill_process(child, signal).context("send a signal to a shim")?;
-            count += 1;
-        }
-    }
-    ensure!(count > 0, "the daemon has no shims");
+    ensure!(tally.complete == TASKS && tally.attempts == TASKS, "{tally:?}");
     Ok(())
 }
