@@ -48,6 +48,13 @@ impl Standing {
         self.state.load().is_holder
     }
 
+    /// The term under which this member writes, if it does. It never holds one term twice, so that the
+    /// same one before and after something means that the role was here all the time.
+    pub(crate) fn held(&self) -> Option<Epoch> {
+        let state = self.state.load();
+        state.is_holder.then_some(state.term)
+    }
+
     /// How often the role was taken.
     pub(crate) fn term(&self) -> Epoch {
         self.state.load().term
@@ -121,8 +128,10 @@ mod tests {
         assert_eq!(standing.leader(), Some(3));
         standing.follow(Epoch(5));
         assert_eq!(standing.leader(), None, "the new holder did not tell its address yet");
+        assert_eq!(standing.held(), None);
         standing.hold(Epoch(6));
         assert_eq!((standing.leader(), standing.holder()), (Some(1), None));
+        assert_eq!(standing.held(), Some(Epoch(6)));
     }
 
     #[test]

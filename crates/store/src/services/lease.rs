@@ -19,7 +19,7 @@ use crate::{
     Error,
     auth::{self, Access, Caller},
     context::Context,
-    lease::{TTL_MAX_S, TTL_MIN_S},
+    lease::{Deadlines, TTL_MAX_S, TTL_MIN_S},
     quota,
 };
 
@@ -46,6 +46,18 @@ impl LeaseService {
         check: impl FnOnce(Access<'_>) -> Result<(), auth::Error>,
     ) -> Result<(), Error> {
         check(self.context.gate.state().access(caller)).map_err(Error::Auth)
+    }
+
+    /// What the deadlines tell. Only who has the role knows them: one that lost it has none, and would
+    /// call every lease dead. So the role must be here before and after, all the time.
+    async fn deadlines<T>(
+        context: &Context,
+        ask: impl FnOnce(&mut Deadlines) -> T,
+    ) -> Result<T, Error> {
+        let held = context.standing.held().ok_or(Error::Deposed)?;
+        let told = ask(&mut context.deadlines.lock());
+        context.confirm().await?;
+        if context.standing.held() == Some(held) { Ok(told) } else { Err(Error::Deposed) }
     }
 
     pub(super) async fn grant(
@@ -84,9 +96,11 @@ impl LeaseService {
         let caller = self.caller(&request)?;
         self.permit(&caller, |access| access.identified())?;
         let LeaseTimeToLiveRequest { id, keys: wants_keys } = request.into_inner();
-        self.context.confirm().await?;
         let content = self.context.sequencer.lease(LeaseId(id)).await?;
-        let remaining = self.context.deadlines.lock().remaining(LeaseId(id), Instant::now());
+        let remaining = Self::deadlines(&self.context, |deadlines| {
+            deadlines.remaining(LeaseId(id), Instant::now())
+        });
+        let remaining = remaining.await?;
         let header = Some(self.context.header(self.context.published.revision()));
         let (Some(content), Some(remaining)) = (content, remaining) else {
             return Ok(LeaseTimeToLiveResponse { header, id, ttl: -1, ..Default::default() });
@@ -114,8 +128,7 @@ impl LeaseService {
             let keys = self.context.sequencer.leased_keys().await?;
             self.permit(&caller, |access| access.lease_read(&keys))?;
         }
-        self.context.confirm().await?;
-        let leases = self.context.deadlines.lock().by_end();
+        let leases = Self::deadlines(&self.context, |deadlines| deadlines.by_end()).await?;
         Ok(LeaseLeasesResponse {
             header: Some(self.context.header(self.context.published.revision())),
             leases: leases.into_iter().map(|id| LeaseStatus { id: id.0 }).collect(),
@@ -136,10 +149,10 @@ impl LeaseService {
             let keys = content.map(|content| content.keys).unwrap_or_default();
             auth.access(caller).lease_write(&keys).map_err(Error::Auth)?;
         }
-        // Only who has the role knows how long leases last. What was kept alive before the role was
-        // lost does no harm: every lease has its full time again then.
-        let kept = context.deadlines.lock().keep_alive(id, Instant::now());
-        context.confirm().await?;
+        // What was kept alive before the role was lost does no harm: every lease has its full time
+        // again then.
+        let kept =
+            Self::deadlines(context, |deadlines| deadlines.keep_alive(id, Instant::now())).await?;
         if kept.is_some() {
             context.metrics.lease_renewed();
         }
