@@ -59,7 +59,7 @@ impl Gate {
             return Ok(Caller::Anonymous);
         }
         if extensions.get::<Relayed>().is_some() {
-            return Relayed::read(headers);
+            return Relayed::read(headers, &state);
         }
         if let Some(token) = identity::presented_token(headers)? {
             return self.tokens.caller(token, &state, now);

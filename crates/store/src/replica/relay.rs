@@ -107,10 +107,16 @@ impl Relay {
         Ok(endpoint.connect_lazy())
     }
 
-    fn prepare(&self, request: &mut Request<Body>) -> Result<Channel, Error> {
+    async fn prepare(&self, request: &mut Request<Body>) -> Result<Channel, Error> {
         let holder = self.context.standing.holder().ok_or(Error::NoWriter)?;
+        if self.context.gate.state().is_enabled() {
+            // The holder believes whom this member names, so it must not name anybody by what it knew
+            // before it was cut off from the journal.
+            self.context.confirm().await?;
+        }
+        let known = self.context.gate.state().revision();
         let caller = self.context.caller(request.headers(), request.extensions())?;
-        Relayed::write(&caller, request.headers_mut());
+        Relayed::write(&caller, known, request.headers_mut());
         request.extensions_mut().clear();
         self.channel(&holder)
     }
@@ -127,7 +133,8 @@ impl Relay {
             ApiError::BadLeaderTransferee
         })?;
         let mut request = tonic::Request::new(MoveLeaderRequest { target_id: to });
-        Relayed::write(caller, request.metadata_mut().as_mut());
+        let known = self.context.gate.state().revision();
+        Relayed::write(caller, known, request.metadata_mut().as_mut());
         let mut client = MaintenanceClient::new(channel);
         let asked = tokio::time::timeout(HAND_OVER_TIMEOUT, client.move_leader(request)).await;
         match asked {
@@ -145,7 +152,7 @@ impl Relay {
     }
 
     async fn pass_on(&self, mut request: Request<Body>) -> Response<Body> {
-        let mut channel = match self.prepare(&mut request) {
+        let mut channel = match self.prepare(&mut request).await {
             Ok(channel) => channel,
             Err(error) => return refusal(error).into_http(),
         };

@@ -43,13 +43,14 @@ impl AuthService {
         Some(self.context.header(self.context.published.revision()))
     }
 
-    /// Asks the newest durable state, once the caller may.
-    fn ask<T, R>(
+    /// Asks the newest durable state anywhere, once the caller may.
+    async fn ask<T, R>(
         &self,
         request: &Request<T>,
         permit: impl FnOnce(Access<'_>, &T) -> Result<(), auth::Error>,
         ask: impl FnOnce(&State, &T) -> Result<R, auth::Error>,
     ) -> Result<R, Error> {
+        self.context.confirm().await?;
         let caller = self.caller(request)?;
         let state = self.context.gate.state();
         permit(state.access(&caller), request.get_ref()).map_err(Error::Auth)?;
@@ -102,6 +103,8 @@ impl AuthService {
         &self,
         request: Request<AuthenticateRequest>,
     ) -> Result<AuthenticateResponse, Error> {
+        // A password that was changed anywhere before opens nothing here.
+        self.context.confirm().await?;
         let caller = self.caller(&request);
         let AuthenticateRequest { name, password } = request.into_inner();
         let token = self.context.gate.login(&name, &password, self.context.now()).await;
@@ -110,8 +113,12 @@ impl AuthService {
         Ok(AuthenticateResponse { header: self.header(), token: token.into_text() })
     }
 
-    fn status(&self, request: &Request<AuthStatusRequest>) -> Result<AuthStatusResponse, Error> {
-        self.caller(request)?;
+    async fn status(
+        &self,
+        request: Request<AuthStatusRequest>,
+    ) -> Result<AuthStatusResponse, Error> {
+        self.context.confirm().await?;
+        self.caller(&request)?;
         let state = self.context.gate.state();
         Ok(AuthStatusResponse {
             header: self.header(),
@@ -143,7 +150,7 @@ impl Auth for AuthService {
         &self,
         request: Request<AuthStatusRequest>,
     ) -> Result<Response<AuthStatusResponse>, Status> {
-        Ok(Response::new(self.status(&request)?))
+        Ok(Response::new(self.status(request).await?))
     }
 
     async fn authenticate(
@@ -169,7 +176,8 @@ impl Auth for AuthService {
             &request,
             |access, request| access.user_get(&request.name),
             |state, request| state.user_roles(&request.name),
-        )?;
+        );
+        let roles = roles.await?;
         Ok(Response::new(AuthUserGetResponse { header: self.header(), roles }))
     }
 
@@ -178,7 +186,8 @@ impl Auth for AuthService {
         request: Request<AuthUserListRequest>,
     ) -> Result<Response<AuthUserListResponse>, Status> {
         let users =
-            self.ask(&request, |access, _| access.admin(), |state, _| Ok(state.user_names()))?;
+            self.ask(&request, |access, _| access.admin(), |state, _| Ok(state.user_names()));
+        let users = users.await?;
         Ok(Response::new(AuthUserListResponse { header: self.header(), users }))
     }
 
@@ -230,7 +239,8 @@ impl Auth for AuthService {
             &request,
             |access, request| access.role_get(&request.role),
             |state, request| state.role_permissions(&request.role),
-        )?;
+        );
+        let perm = perm.await?;
         Ok(Response::new(AuthRoleGetResponse { header: self.header(), perm }))
     }
 
@@ -239,7 +249,8 @@ impl Auth for AuthService {
         request: Request<AuthRoleListRequest>,
     ) -> Result<Response<AuthRoleListResponse>, Status> {
         let roles =
-            self.ask(&request, |access, _| access.admin(), |state, _| Ok(state.role_names()))?;
+            self.ask(&request, |access, _| access.admin(), |state, _| Ok(state.role_names()));
+        let roles = roles.await?;
         Ok(Response::new(AuthRoleListResponse { header: self.header(), roles }))
     }
 
