@@ -21,7 +21,7 @@ pub(crate) struct Head {
     /// The last batch, and the last of the epoch before that batch's.
     pub(crate) batch: Option<BatchId>,
     pub(crate) earlier: Option<BatchId>,
-    /// The last batch that changed META.
+    /// The last batch that changed what followers read of META.
     pub(crate) meta: Option<BatchId>,
     /// No change above this revision was ever forgotten: what is missing there is a fault.
     pub(crate) forgotten: Revision,
@@ -51,7 +51,7 @@ impl Head {
             revision: batch.last().unwrap_or(self.revision),
             batch: Some(id),
             earlier: if is_first_of_epoch { self.batch } else { self.earlier },
-            meta: if batch.meta.is_empty() { self.meta } else { Some(id) },
+            meta: if batch.is_news() { Some(id) } else { self.meta },
             ..self
         }
     }
@@ -178,5 +178,16 @@ mod tests {
         let head = Head::EMPTY.claimed().appended(&of_meta);
         assert_eq!((head.meta, head.revision), (Some(id(1, 1)), Revision::INITIAL));
         assert_eq!(head.appended(&batch(1, 2, 2)).meta, Some(id(1, 1)));
+    }
+
+    #[test]
+    fn a_lease_is_no_news_to_followers() {
+        let lease = MetaChange { key: Bytes::from_static(b"lease/1"), value: None };
+        let granted = Batch { id: id(1, 2), records: Vec::new(), meta: vec![lease.clone()] };
+        let head = Head::EMPTY.claimed();
+        assert_eq!(head.appended(&granted).meta, None);
+        let other = MetaChange { key: Bytes::from_static(b"compacted"), value: None };
+        let both = Batch { meta: vec![lease, other], ..granted };
+        assert_eq!(head.appended(&both).meta, Some(id(1, 2)));
     }
 }

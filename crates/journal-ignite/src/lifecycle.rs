@@ -3,7 +3,10 @@
 
 use std::{future::Future, sync::Arc, sync::mpsc};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Handle, Runtime, RuntimeFlavor},
+    task,
+};
 
 use crate::Error;
 
@@ -45,7 +48,16 @@ impl Engine {
             // The caller waits below, so somebody takes it.
             drop(done.send(work.await));
         });
-        end.recv().expect("the future did not panic")
+        blocking(|| end.recv()).expect("the future did not panic")
+    }
+}
+
+/// Waits without keeping the tasks of the caller's runtime from their thread, if it is one of those.
+fn blocking<T>(wait: impl FnOnce() -> T) -> T {
+    let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match runtime {
+        Ok(RuntimeFlavor::MultiThread) => task::block_in_place(wait),
+        _ => wait(),
     }
 }
 
@@ -55,5 +67,26 @@ impl Drop for Engine {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// A runtime of one thread, on which one task waits for the journal: the other one, which ends that
+    /// wait, gets its turn.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_wait_keeps_no_other_task_from_its_thread() {
+        let (engine, told) = (Engine::start().unwrap(), Arc::new(Notify::new()));
+        let telling = told.clone();
+        let mut tasks = task::JoinSet::new();
+        tasks.spawn(async move { engine.wait(async move { told.notified().await }) });
+        tasks.spawn(async move { telling.notify_one() });
+        tasks.join_all().await;
     }
 }

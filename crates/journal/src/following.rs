@@ -3,7 +3,11 @@
 
 use mvcc::{Record, Revision};
 
-use crate::{BatchId, Epoch, Error, Journal};
+use crate::{Batch, BatchId, Epoch, Error, Journal};
+
+/// Entries of the meta table whose keys begin with this are read by whoever takes the writer's role,
+/// and by nobody who follows. They change often, so a batch that changes only these is no news.
+pub const WRITERS_META: &[u8] = b"lease/";
 
 /// A journal that is open in several processes.
 ///
@@ -33,13 +37,23 @@ pub trait Shared: Journal {
     fn members(&self) -> Result<Vec<Member>, Error>;
 }
 
+// === impl Batch ===
+
+impl Batch {
+    /// Whether those who follow have to read the meta table again.
+    #[must_use]
+    pub fn is_news(&self) -> bool {
+        self.meta.iter().any(|change| !change.key.starts_with(WRITERS_META))
+    }
+}
+
 /// Where a shared journal stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tip {
     /// Of the last claim; 0 before the first.
     pub epoch: Epoch,
     pub revision: Revision,
-    /// The last batch that changed the meta table.
+    /// The last batch whose changes of the meta table are [news](Batch::is_news).
     pub meta: Option<BatchId>,
     /// No change above this revision was ever forgotten.
     pub forgotten: Revision,

@@ -14,7 +14,7 @@ pub mod suite;
 pub use batch::{Batch, BatchId, Epoch, Head, Image, MetaChange, Size};
 pub use embedded::EmbeddedJournal;
 pub use error::{AppendError, Error};
-pub use following::{Member, Shared, Tip};
+pub use following::{Member, Shared, Tip, WRITERS_META};
 
 use etcd_api::mvccpb::KeyValue;
 use mvcc::{Position, Record, Revision};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journal::Journal;
 use mvcc::{HistoryHash, Revision};
 
-use crate::{Error, context::Context, published::State};
+use crate::{Error, context::Context, published::State, wholeness};
 
 /// Bytes of key-values read at once.
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
@@ -22,9 +22,14 @@ pub(crate) struct Hashed {
 
 /// Hashes the history up to a revision; 0 means the newest.
 pub(crate) async fn compute(context: &Context, revision: i64) -> Result<Hashed, Error> {
+    let held = context.standing.held();
     let state = context.state();
     let journal = context.journal.clone();
-    let work = tokio::task::spawn_blocking(move || hash(&*journal, &state, revision));
+    let work = tokio::task::spawn_blocking(move || {
+        let hashed = hash(&*journal, &state, revision)?;
+        wholeness::check(&*journal, held, hashed.compacted)?;
+        Ok(hashed)
+    });
     work.await.expect("hashing does not panic")
 }
 

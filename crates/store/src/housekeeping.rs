@@ -106,10 +106,23 @@ impl Housekeeping {
             self.forget(now)?;
             self.answer_waiting(now);
             let has_more = self.maintain()?;
-            let size = self.journal.size().map_err(|source| HousekeepingError::Size { source })?;
-            self.quota.note(size);
+            self.note_size()?;
             wait = if has_more { Duration::ZERO } else { LOOK_INTERVAL };
         }
+    }
+
+    /// A size that a shared journal cannot tell for now is as it was: writes tell by themselves whether
+    /// they can be made durable.
+    fn note_size(&self) -> Result<(), HousekeepingError> {
+        match self.journal.size() {
+            Ok(size) => self.quota.note(size),
+            Err(error @ journal::Error::Unavailable { .. }) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::debug!(error, "the journal does not tell its size for now");
+            }
+            Err(source) => return Err(HousekeepingError::Size { source }),
+        }
+        Ok(())
     }
 
     /// A full medium is no reason to stop: what is there can still be read and deleted, and writes
@@ -124,6 +137,11 @@ impl Housekeeping {
                 if !std::mem::replace(&mut self.is_medium_full, true) {
                     tracing::error!(error = %source, "no room for the journal's upkeep");
                 }
+                Ok(false)
+            }
+            Err(error @ journal::Error::Unavailable { .. }) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::debug!(error, "the journal's upkeep waits");
                 Ok(false)
             }
             Err(source) => Err(HousekeepingError::Maintain { source }),

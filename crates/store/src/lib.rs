@@ -36,6 +36,7 @@ mod services;
 pub mod snapshot;
 mod values;
 mod watch;
+mod wholeness;
 mod writing;
 
 pub(crate) use error::Error;

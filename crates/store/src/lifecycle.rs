@@ -16,7 +16,7 @@ use crate::{
     expiry,
     housekeeping::{Housekeeping, HousekeepingError},
     http::{Content, Edge, Error as EdgeError},
-    replica::{Beats, Replica, ReplicaError},
+    replica::{Beats, Replica, ReplicaError, Sizes},
     sequencer::{CommitError, Committer, Writer},
     services::departures,
     watch::HubThread,
@@ -79,7 +79,7 @@ pub(crate) enum Work {
     /// It alone writes.
     Alone(Box<Flow>),
     /// It follows, and writes while it has the role.
-    Shared(Box<(Replica, Beats)>),
+    Shared(Box<(Replica, Beats, Sizes)>),
 }
 
 /// Failures that wait to be reported; one per thread is enough.
@@ -93,12 +93,16 @@ impl Threads {
         match work {
             Work::Alone(flow) => threads.spawn_flow(&report, *flow)?,
             Work::Shared(both) => {
-                let (replica, beats) = *both;
+                let (replica, beats, sizes) = *both;
                 threads.spawn("replica", &report, move || {
                     replica.run().map_err(|source| StopError::Replica { source })
                 })?;
                 threads.spawn("beats", &report, move || {
                     beats.run();
+                    Ok(())
+                })?;
+                threads.spawn("sizes", &report, move || {
+                    sizes.run();
                     Ok(())
                 })?;
             }

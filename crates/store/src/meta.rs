@@ -8,7 +8,7 @@ use mvcc::{LeaseId, Revision};
 const CLUSTER_ID: &[u8] = b"identity/cluster";
 const MEMBER_ID: &[u8] = b"identity/member";
 const COMPACTED: &[u8] = b"compacted";
-const LEASE_PREFIX: &[u8] = b"lease/";
+const LEASE_PREFIX: &[u8] = journal::WRITERS_META;
 const ALARM_PREFIX: &[u8] = b"alarm/";
 const AUTH_PREFIX: &[u8] = b"auth/";
 /// There from the first image of an import to its last.

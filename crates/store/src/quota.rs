@@ -23,6 +23,8 @@ pub(crate) struct Quota {
     /// 0 means no bound.
     limit_bytes: u64,
     used_bytes: AtomicU64,
+    /// Of those, what is not waiting to be given back. Only told.
+    in_use_bytes: AtomicU64,
     available_bytes: AtomicU64,
 }
 
@@ -30,15 +32,27 @@ pub(crate) struct Quota {
 
 impl Quota {
     pub(crate) fn new(limit_bytes: u64, size: Size) -> Self {
-        let quota =
-            Self { limit_bytes, used_bytes: AtomicU64::new(0), available_bytes: AtomicU64::new(0) };
-        quota.note(size);
-        quota
+        Self {
+            limit_bytes,
+            used_bytes: AtomicU64::new(size.total_bytes),
+            in_use_bytes: AtomicU64::new(size.in_use_bytes),
+            available_bytes: AtomicU64::new(size.available_bytes),
+        }
     }
 
     pub(crate) fn note(&self, size: Size) {
         self.used_bytes.store(size.total_bytes, Ordering::Relaxed);
+        self.in_use_bytes.store(size.in_use_bytes, Ordering::Relaxed);
         self.available_bytes.store(size.available_bytes, Ordering::Relaxed);
+    }
+
+    /// What was noted last.
+    pub(crate) fn size(&self) -> Size {
+        Size {
+            total_bytes: self.used_bytes.load(Ordering::Relaxed),
+            in_use_bytes: self.in_use_bytes.load(Ordering::Relaxed),
+            available_bytes: self.available_bytes.load(Ordering::Relaxed),
+        }
     }
 
     pub(crate) fn has_room(&self, cost_bytes: usize) -> bool {

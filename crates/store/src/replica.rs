@@ -17,14 +17,16 @@ mod hold;
 mod mirror;
 mod relay;
 mod run;
+mod sizes;
 mod standing;
 mod watchdog;
 
 pub(crate) use beats::Beats;
-pub(crate) use confirm::{Confirm, Question};
+pub(crate) use confirm::{Confirm, Question, REQUEST_TIMEOUT};
 pub(crate) use mirror::Mirror;
 pub(crate) use relay::Relay;
 pub use relay::TlsError as PeerTlsError;
 pub use run::ReplicaError;
 pub(crate) use run::{Parts, Replica};
+pub(crate) use sizes::Sizes;
 pub(crate) use standing::Standing;

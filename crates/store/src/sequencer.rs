@@ -25,16 +25,23 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
-use etcd_api::etcdserverpb::{
-    DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
+use etcd_api::{
+    ApiError,
+    etcdserverpb::{
+        DeleteRangeRequest, DeleteRangeResponse, PutRequest, PutResponse, TxnRequest, TxnResponse,
+    },
 };
 use mvcc::{LeaseId, Revision};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
 
 use crate::{
     Error, alarm,
     auth::{self, Caller},
     metrics::Proposals,
+    replica::REQUEST_TIMEOUT,
 };
 
 /// Commands that wait for the sequencer. Full means that the journal is slower than the clients;
@@ -107,13 +114,16 @@ impl Sequencer {
         self.ask(|reply| Command::Grant { id, ttl_s, reply }).await
     }
 
-    /// Without a caller the lease has expired.
+    /// Without a caller the lease has expired, and the store waits for as long as it takes: a lease is
+    /// found expired only once.
     pub(crate) async fn revoke(
         &self,
         id: LeaseId,
         caller: Option<Caller>,
     ) -> Result<Revision, Error> {
-        self.ask(|reply| Command::Revoke { id, caller, reply }).await
+        let is_own_doing = caller.is_none();
+        let command = |reply| Command::Revoke { id, caller, reply };
+        if is_own_doing { self.send(command).await } else { self.ask(command).await }
     }
 
     pub(crate) async fn lease(&self, id: LeaseId) -> Result<Option<LeaseContent>, Error> {
@@ -168,7 +178,19 @@ impl Sequencer {
         if self.is_permanent { Error::Stopped } else { Error::Deposed }
     }
 
+    /// A writer that comes and goes may be cut off from its journal, and is waited for only so long.
     async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
+    ) -> Result<T, Error> {
+        if self.is_permanent {
+            return self.send(command).await;
+        }
+        let answered = timeout(REQUEST_TIMEOUT, self.send(command)).await;
+        answered.unwrap_or_else(|_elapsed| Err(ApiError::Timeout.into()))
+    }
+
+    async fn send<T>(
         &self,
         command: impl FnOnce(oneshot::Sender<Result<T, Error>>) -> Command,
     ) -> Result<T, Error> {
@@ -184,6 +206,22 @@ impl Sequencer {
                 answer
             }
             Err(_) => Err(self.gone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_writer_that_is_cut_off_is_not_waited_for_for_ever() {
+        let sequencer = Sequencer::new(false, Proposals::default());
+        let (commands, _queue) = mpsc::channel(1);
+        sequencer.seat(commands);
+        for _ in ["in the queue", "before it"] {
+            let refused = sequencer.grant(LeaseId(1), 5).await.unwrap_err();
+            assert_eq!(refused.api(), ApiError::Timeout);
         }
     }
 }

@@ -36,7 +36,7 @@ use crate::{
     probes::StoreProbes,
     published::Published,
     quota::Quota,
-    replica::{self, Beats, Confirm, Mirror, PeerTlsError, Question, Relay, Replica, Standing},
+    replica::{self, Beats, Confirm, Mirror, PeerTlsError, Relay, Replica, Sizes, Standing},
     sequencer::Sequencer,
     services::{
         AuthService, ClusterService, Departures, ElectionService, HealthService, KvService,
@@ -176,9 +176,11 @@ impl Service {
         let relay = Some(Arc::new(relay.map_err(|source| StartError::PeerTls { source })?));
         let (beating, asked) = std_mpsc::sync_channel(1);
         let standing = context.standing.clone();
-        let beats = Beats { journal, standing, own, questions: asking, asked };
+        let (sizing, ended) = std_mpsc::sync_channel(1);
+        let sizes = Sizes { journal: journal.clone(), quota: context.quota.clone(), ended };
+        let beats = Beats { journal, standing, own, questions: asking, asked, sizes: sizing };
         let parts = replica::Parts { context: context.clone(), feed, questions, beats: beating };
-        let work = Work::Shared(Box::new((Replica::new(parts, mirror), beats)));
+        let work = Work::Shared(Box::new((Replica::new(parts, mirror), beats, sizes)));
         let threads = Threads::start(hub, work).map_err(|source| StartError::Threads { source })?;
         Ok(Self { context, edge, threads, registry, relay, front: None })
     }
@@ -215,12 +217,14 @@ impl Service {
             served = serving => served,
             never = stopping => never,
         };
-        match confirm {
-            Confirm::Alone => sequencer.stop().await,
-            // A closed or full channel is that of a thread that has ended or will look soon.
-            Confirm::Ask(questions) => drop(questions.try_send(Question::Stop)),
+        if matches!(confirm, Confirm::Alone) {
+            sequencer.stop().await;
         }
-        let joined = tokio::task::spawn_blocking(move || threads.join()).await;
+        let end = move || {
+            confirm.stop();
+            threads.join()
+        };
+        let joined = tokio::task::spawn_blocking(end).await;
         // The threads' failure is the cause, if there is one; the edge's would be its consequence.
         joined.unwrap_or(Err(StopError::Panicked { name: "join" })).and(served)
     }

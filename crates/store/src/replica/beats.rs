@@ -27,6 +27,8 @@ pub(crate) struct Beats {
     pub(crate) questions: SyncSender<Question>,
     /// Asks for a beat before its time, and ends the thread when the other end is gone.
     pub(crate) asked: Receiver<()>,
+    /// Ends the thread that asks for sizes, when this one ends.
+    pub(crate) sizes: SyncSender<()>,
 }
 
 /// What is remembered between two beats.
@@ -50,6 +52,7 @@ impl Beats {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
+        drop(self.sizes);
         if let Some(shared) = self.journal.shared()
             && let Err(error) = shared.withdraw(self.own.id)
         {

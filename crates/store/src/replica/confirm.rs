@@ -1,14 +1,21 @@
 //! Asking whether what this member shows is all there is, which a linearizable read must know.
 
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::{
+    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    time::Duration,
+};
 
 use etcd_api::ApiError;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::Error;
 
 /// Readers that wait for one look at the journal; one look answers all of them.
 const QUESTIONS_MAX: usize = 1 << 16;
+
+/// How long a request waits for an answer of the journal or of the writer, where either may be out of
+/// reach: etcd's own time, so that clients see what they know.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// What the thread that looks after the role is asked or told.
 pub(crate) enum Question {
@@ -45,6 +52,14 @@ impl Confirm {
         self.ask(Question::Take).await
     }
 
+    /// Ends the thread that is asked. Blocks while its queue is full, which it empties.
+    pub(crate) fn stop(&self) {
+        if let Self::Ask(questions) = self {
+            // A closed channel means that it has ended already, which is what was asked for.
+            questions.send(Question::Stop).ok();
+        }
+    }
+
     async fn ask(
         &self,
         question: impl FnOnce(oneshot::Sender<Result<(), Error>>) -> Question,
@@ -56,6 +71,35 @@ impl Confirm {
             Err(TrySendError::Full(_)) => return Err(ApiError::Timeout.into()),
             Err(TrySendError::Disconnected(_)) => return Err(Error::Stopped),
         }
-        answer.await.unwrap_or(Err(Error::Stopped))
+        match timeout(REQUEST_TIMEOUT, answer).await {
+            Ok(answer) => answer.unwrap_or(Err(Error::Stopped)),
+            Err(_elapsed) => Err(ApiError::Timeout.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn whom_nobody_answers_is_told_so_in_time() {
+        let (confirm, _questions) = Confirm::channel();
+        let refused = confirm.confirm().await.unwrap_err();
+        assert_eq!(refused.api(), ApiError::Timeout);
+    }
+
+    #[test]
+    fn the_end_is_not_lost_on_a_full_queue() {
+        let (confirm, questions) = Confirm::channel();
+        let Confirm::Ask(asking) = &confirm else { unreachable!("a channel is asked") };
+        for _ in 0..QUESTIONS_MAX {
+            asking.try_send(Question::Claim(journal::Epoch(1))).expect("there is room");
+        }
+        let ending = thread::spawn(move || confirm.stop());
+        assert!(questions.iter().any(|question| matches!(question, Question::Stop)));
+        ending.join().expect("it does not panic");
     }
 }

@@ -18,6 +18,10 @@ use crate::{
 /// Keys swept at once after a compaction.
 const SWEEP_KEYS_MAX: usize = 1024;
 
+/// Revisions followed and shown at once: a member that was away for long reads what it missed in
+/// pieces, with the largest requests of two hundred MiB.
+const FOLLOW_REVISIONS_MAX: i64 = 128;
+
 /// A follower's copy.
 pub(crate) struct Mirror {
     pub(super) keyspace: Keyspace,
@@ -59,7 +63,7 @@ impl Mirror {
     }
 
     /// Follows up to a tip and shows it: records first, because what the meta table says of
-    /// revisions is about these.
+    /// revisions is about these. What it says of leases is read by who takes the role.
     pub(super) fn follow(
         &mut self,
         tip: Tip,
@@ -87,20 +91,31 @@ impl Mirror {
         context: &Context,
         feed: &Feed,
     ) -> Result<(), LoadError> {
-        let from = self.keyspace.revision().next();
-        if from > to {
-            return Ok(());
+        loop {
+            let from = self.keyspace.revision().next();
+            if from > to {
+                return Ok(());
+            }
+            let last = Revision(to.0.min(from.0 + FOLLOW_REVISIONS_MAX - 1));
+            let records = shared.tail(from, last).map_err(|source| LoadError::Read { source })?;
+            self.take_in(&records, context, feed);
+            if self.keyspace.revision() < last {
+                let source =
+                    journal::Error::Forgotten { revision: self.keyspace.revision().next() };
+                return Err(LoadError::Read { source });
+            }
         }
-        let records = shared.tail(from, to).map_err(|source| LoadError::Read { source })?;
+    }
+
+    fn take_in(&mut self, records: &[Record], context: &Context, feed: &Feed) {
         for (position, kv) in records.iter().flat_map(Record::positions) {
             self.keyspace.replay(position, kv);
         }
-        let changes = self.changes(&records, context);
+        let changes = self.changes(records, context);
         context.published.store(self.keyspace.view());
         if let Some(changes) = changes {
             feed.bring(changes);
         }
-        Ok(())
     }
 
     fn changes(&self, records: &[Record], context: &Context) -> Option<CommittedBatch> {

@@ -86,7 +86,7 @@ impl MaintenanceService {
         self.check_identified(request)?;
         let standing = &self.context.standing;
         let revision = self.context.published.revision();
-        let size = self.context.journal.size().map_err(Error::Journal)?;
+        let size = self.size()?;
         let index = revision.0.cast_unsigned();
         let alarms = self.context.alarms.load();
         Ok(StatusResponse {
@@ -110,6 +110,14 @@ impl MaintenanceService {
             db_size_quota: self.context.options.limits.quota_bytes.cast_signed(),
             downgrade_info: Some(DowngradeInfo::default()),
         })
+    }
+
+    /// What the journal takes. A shared one is asked by a thread that nobody waits for.
+    fn size(&self) -> Result<Size, Error> {
+        if self.context.standing.is_alone() {
+            return self.context.journal.size().map_err(Error::Journal);
+        }
+        Ok(self.context.quota.size())
     }
 
     /// What etcd lists beside the alarms.
@@ -153,12 +161,13 @@ impl MaintenanceService {
 
     async fn snapshot(&self, request: Request<SnapshotRequest>) -> Result<SnapshotStream, Error> {
         self.check_admin(&request)?;
+        let held = self.context.standing.held();
         let point = self.context.sequencer.snapshot().await?;
         let header = self.context.header(point.state.view.revision());
-        let size = self.context.journal.size().map_err(Error::Journal)?;
+        let size = self.size()?;
         // How long the file will be is known only at its end.
         let mut remaining_bytes = size.in_use_bytes;
-        let bytes = snapshot::stream(self.context.journal.clone(), point);
+        let bytes = snapshot::stream(self.context.journal.clone(), held, point);
         Ok(Box::pin(bytes.map(move |blob| {
             let blob = blob?;
             remaining_bytes = remaining_bytes.saturating_sub(blob.len() as u64);

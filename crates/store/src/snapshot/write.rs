@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::Stream;
-use journal::{Image, Journal, MetaChange};
+use journal::{Epoch, Image, Journal, MetaChange};
 use mvcc::{Position, Record, Revision};
 use prost::Message;
 use sha2::{Digest, Sha256};
 use tokio::time::{Instant, sleep_until};
 
 use super::{BLOCK_BYTES, MAGIC, pace::Pace, piece::Piece};
-use crate::{Error, published::State, sequencer::SnapshotPoint};
+use crate::{Error, published::State, sequencer::SnapshotPoint, wholeness};
 
 /// Bytes of key-values in a piece, about.
 const PIECE_BYTES: usize = 2 * 1024 * 1024;
@@ -20,6 +20,8 @@ struct Writer {
     journal: Arc<dyn Journal>,
     /// Held to the end, so that nothing it shows is given up while the client reads on.
     state: Arc<State>,
+    /// The term under which this member wrote when it took the state.
+    held: Option<Epoch>,
     digest: Sha256,
     written: u64,
     next: Next,
@@ -34,9 +36,10 @@ enum Next {
     Nothing,
 }
 
-/// The bytes of a snapshot of `point`.
+/// The bytes of a snapshot of `point`, which was taken under the term `held`.
 pub(crate) fn stream(
     journal: Arc<dyn Journal>,
+    held: Option<Epoch>,
     point: SnapshotPoint,
 ) -> impl Stream<Item = Result<Bytes, Error>> + Send {
     let meta = point.meta.into_iter();
@@ -45,6 +48,7 @@ pub(crate) fn stream(
         journal,
         pace: Pace::new(point.state.view.revision(), Instant::now()),
         state: point.state,
+        held,
         digest: Sha256::new(),
         written: 0,
         next: Next::Start { meta },
@@ -92,7 +96,11 @@ impl Writer {
                 put_piece(&mut bytes, image);
                 bytes
             }
-            Next::End => return Ok(Some(self.end())),
+            Next::End => {
+                // Without the end, what was sent is no snapshot.
+                wholeness::check(&*self.journal, self.held, self.state.view.compacted())?;
+                return Ok(Some(self.end()));
+            }
             Next::Nothing => return Ok(None),
         };
         self.digest.update(&bytes);

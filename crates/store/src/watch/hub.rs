@@ -13,7 +13,7 @@ use std::{
 
 use etcd_api::mvccpb::Event;
 use mvcc::{ReadError, Revision, Values};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{
     Notify,
     mpsc::{self, error::TrySendError::Full},
@@ -134,7 +134,6 @@ pub(super) type Events = Arc<[(Revision, Event)]>;
 /// One change, encoded at most once with and once without the version it replaced.
 struct Encoder<'b> {
     change: &'b ChangeEvent,
-    kept: &'b KeptValues,
     plain: OnceCell<Event>,
     with_previous: OnceCell<Event>,
 }
@@ -188,7 +187,7 @@ impl HubThread {
     pub(crate) fn run(self) -> Result<(), ReadError> {
         loop {
             match self.batches.recv_timeout(LOOK_INTERVAL) {
-                Ok(batch) => self.take_in(&batch)?,
+                Ok(batch) => self.take_in(batch)?,
                 Err(RecvTimeoutError::Timeout) => self.skip_dropped(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -198,16 +197,39 @@ impl HubThread {
         Ok(())
     }
 
-    fn take_in(&self, batch: &CommittedBatch) -> Result<(), ReadError> {
+    fn take_in(&self, mut batch: CommittedBatch) -> Result<(), ReadError> {
         let mut state = self.hub.state.lock();
         state.leave_behind(Revision(batch.first.0 - 1));
-        match state.hand_out(batch, &self.kept) {
-            Ok(()) => state.processed = batch.last,
-            // What is needed for the events cannot be had now; each watch asks for it itself.
-            Err(error) if is_passing(&error) => state.leave_behind(batch.last),
-            Err(error) => return Err(error),
+        loop {
+            let missing = state.missing(&batch);
+            if missing.is_empty() {
+                state.hand_out(&batch);
+                break;
+            }
+            // Reading may take long, and nobody else has to wait for it. Whoever joins meanwhile may
+            // want more.
+            let read = MutexGuard::unlocked(&mut state, || self.read_back(&mut batch, &missing));
+            match read {
+                Ok(()) => {}
+                // What is needed for the events cannot be had now; each watch asks for it itself.
+                Err(error) if is_passing(&error) => {
+                    state.leave_behind(batch.last);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
         }
         state.tell_progress();
+        Ok(())
+    }
+
+    fn read_back(&self, batch: &mut CommittedBatch, missing: &[usize]) -> Result<(), ReadError> {
+        for index in missing {
+            let previous = &mut batch.events[*index].previous;
+            if let Previous::At(position) = previous {
+                *previous = Previous::Known(self.kept.read(*position)?);
+            }
+        }
         Ok(())
     }
 
@@ -242,25 +264,39 @@ impl State {
         self.processed = revision;
     }
 
-    fn hand_out(&mut self, batch: &CommittedBatch, kept: &KeptValues) -> Result<(), ReadError> {
-        let mut wanted: BTreeMap<ClassId, Vec<(Revision, Event)>> = BTreeMap::new();
-        for change in &batch.events {
-            let encoder = Encoder::new(change, kept);
-            let mut outcome = Ok(());
+    /// The changes whose previous version somebody wants and that is not at hand.
+    fn missing(&self, batch: &CommittedBatch) -> Vec<usize> {
+        let is_wanted = |change: &ChangeEvent| {
+            let mut is_wanted = false;
             self.index.matching(change.kv.key(), |id| {
                 let class = &self.classes[id].as_ref().expect("indexed classes exist").class;
-                if outcome.is_ok() && class.passes_filters(&change.kv) {
-                    outcome = encoder.event(class.wants_previous).map(|event| {
-                        wanted.entry(id).or_default().push((change.position.revision, event));
-                    });
+                is_wanted |= class.wants_previous && class.passes_filters(&change.kv);
+            });
+            is_wanted
+        };
+        let is_missing =
+            |change: &ChangeEvent| matches!(change.previous, Previous::At(_)) && is_wanted(change);
+        let changes = batch.events.iter().enumerate();
+        changes.filter(|(_, change)| is_missing(change)).map(|(index, _)| index).collect()
+    }
+
+    /// Hands out a batch of which nothing is [missing](Self::missing).
+    fn hand_out(&mut self, batch: &CommittedBatch) {
+        let mut wanted: BTreeMap<ClassId, Vec<(Revision, Event)>> = BTreeMap::new();
+        for change in &batch.events {
+            let encoder = Encoder::new(change);
+            self.index.matching(change.kv.key(), |id| {
+                let class = &self.classes[id].as_ref().expect("indexed classes exist").class;
+                if class.passes_filters(&change.kv) {
+                    let event = encoder.event(class.wants_previous);
+                    wanted.entry(id).or_default().push((change.position.revision, event));
                 }
             });
-            outcome?;
         }
         for (id, events) in wanted {
             self.deliver(id, events.into(), batch.last);
         }
-        Ok(())
+        self.processed = batch.last;
     }
 
     /// Gives the events to every watch of the class; those without room fall behind.
@@ -353,24 +389,19 @@ impl State {
 // === impl Encoder ===
 
 impl<'b> Encoder<'b> {
-    fn new(change: &'b ChangeEvent, kept: &'b KeptValues) -> Self {
-        Self { change, kept, plain: OnceCell::new(), with_previous: OnceCell::new() }
+    fn new(change: &'b ChangeEvent) -> Self {
+        Self { change, plain: OnceCell::new(), with_previous: OnceCell::new() }
     }
 
-    fn event(&self, wants_previous: bool) -> Result<Event, ReadError> {
+    fn event(&self, wants_previous: bool) -> Event {
         let cell = if wants_previous { &self.with_previous } else { &self.plain };
-        if let Some(event) = cell.get() {
-            return Ok(event.clone());
-        }
         let kv = &self.change.kv;
-        let event = match &self.change.previous {
+        let event = || match &self.change.previous {
             Previous::Known(previous) if wants_previous => class::event(kv, Some(previous)),
-            Previous::At(position) if wants_previous => {
-                class::event(kv, Some(&self.kept.read(*position)?))
-            }
+            Previous::At(_) if wants_previous => unreachable!("it was read back before"),
             Previous::None | Previous::Known(_) | Previous::At(_) => class::event(kv, None),
         };
-        Ok(cell.get_or_init(|| event).clone())
+        cell.get_or_init(event).clone()
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
 };
 
@@ -16,7 +16,7 @@ use journal::{
     Shared, Size, Tip,
 };
 use mvcc::{Position, Record, Revision};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use tempfile::TempDir;
 
 use crate::harness::open_journal;
@@ -40,6 +40,27 @@ struct Told {
 pub(crate) struct Seat {
     together: Arc<Together>,
     is_cut_off: AtomicBool,
+    /// Whether the size is not told.
+    is_sizeless: AtomicBool,
+    counts: Counts,
+    records: Gate,
+}
+
+/// What a member asked for.
+#[derive(Default)]
+struct Counts {
+    sizes_refused: AtomicUsize,
+    metas: AtomicUsize,
+    /// The most revisions asked for at once.
+    tail_max: AtomicI64,
+}
+
+/// Where readers of records wait while it is closed.
+#[derive(Default)]
+struct Gate {
+    is_closed: Mutex<bool>,
+    opened: Condvar,
+    waiting: AtomicUsize,
 }
 
 // === impl Together ===
@@ -57,7 +78,24 @@ impl Together {
     }
 
     pub(crate) fn seat(self: &Arc<Self>) -> Arc<Seat> {
-        Arc::new(Seat { together: self.clone(), is_cut_off: AtomicBool::new(false) })
+        Arc::new(Seat {
+            together: self.clone(),
+            is_cut_off: AtomicBool::new(false),
+            is_sizeless: AtomicBool::new(false),
+            counts: Counts::default(),
+            records: Gate::default(),
+        })
+    }
+}
+
+// === impl Gate ===
+
+impl Gate {
+    fn pass(&self) {
+        let mut is_closed = self.is_closed.lock();
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        self.opened.wait_while(&mut is_closed, |is_closed| *is_closed);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -66,6 +104,33 @@ impl Together {
 impl Seat {
     pub(crate) fn cut_off(&self, is_cut_off: bool) {
         self.is_cut_off.store(is_cut_off, Ordering::SeqCst);
+    }
+
+    /// Tells the size, or fails to.
+    pub(crate) fn hide_size(&self, is_hidden: bool) {
+        self.is_sizeless.store(is_hidden, Ordering::SeqCst);
+    }
+
+    /// Lets readers of records wait, or go on.
+    pub(crate) fn hold_records(&self, is_held: bool) {
+        *self.records.is_closed.lock() = is_held;
+        self.records.opened.notify_all();
+    }
+
+    pub(crate) fn readers_held(&self) -> usize {
+        self.records.waiting.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn sizes_refused(&self) -> usize {
+        self.counts.sizes_refused.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn metas(&self) -> usize {
+        self.counts.metas.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn tail_max(&self) -> i64 {
+        self.counts.tail_max.load(Ordering::SeqCst)
     }
 
     fn reach(&self) -> Result<&Together, Error> {
@@ -95,7 +160,7 @@ impl Journal for Seat {
         self.write(|together| {
             let mut told = together.told.lock();
             together.journal.append(epoch, batch)?;
-            if !batch.meta.is_empty() {
+            if batch.is_news() {
                 told.meta = Some(batch.id);
             }
             Ok(())
@@ -111,6 +176,7 @@ impl Journal for Seat {
     }
 
     fn meta(&self) -> Result<Vec<(Bytes, Bytes)>, Error> {
+        self.counts.metas.fetch_add(1, Ordering::SeqCst);
         self.reach()?.journal.meta()
     }
 
@@ -119,6 +185,7 @@ impl Journal for Seat {
     }
 
     fn records(&self, from: Revision, bytes_max: usize) -> Result<Vec<Record>, Error> {
+        self.records.pass();
         self.reach()?.journal.records(from, bytes_max)
     }
 
@@ -148,6 +215,10 @@ impl Journal for Seat {
     }
 
     fn size(&self) -> Result<Size, Error> {
+        if self.is_sizeless.load(Ordering::SeqCst) {
+            self.counts.sizes_refused.fetch_add(1, Ordering::SeqCst);
+            return Err(Error::Unavailable { source: "no size".into() });
+        }
         self.reach()?.journal.size()
     }
 
@@ -165,6 +236,7 @@ impl Shared for Seat {
     }
 
     fn tail(&self, from: Revision, to: Revision) -> Result<Vec<Record>, Error> {
+        self.counts.tail_max.fetch_max(to.0 - from.0 + 1, Ordering::SeqCst);
         let mut records = self.reach()?.journal.records(from, usize::MAX)?;
         records.retain(|record| record.revision <= to);
         if self.tip()?.forgotten >= from {
