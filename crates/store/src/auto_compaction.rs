@@ -25,22 +25,29 @@ struct Planner {
     seen: VecDeque<(Instant, Revision)>,
 }
 
-/// Works until `shutdown`, or until the store has stopped.
-pub(crate) async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+/// Works until `shutdown`. An error of the only member is the end of its compactions.
+pub(crate) async fn run(context: Arc<Context>, shutdown: CancellationToken) -> Result<(), Error> {
     let mut planner = Planner::new(context.options.auto_compaction);
-    let Some(interval) = planner.interval() else { return };
+    let Some(interval) = planner.interval() else {
+        shutdown.cancelled().await;
+        return Ok(());
+    };
     let mut ticks = tokio::time::interval(interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             now = ticks.tick() => {
                 let Some(to) = planner.plan(now, context.published.revision()) else { continue };
-                let is_held = context.standing.is_holder();
-                if is_held && compact(&context, to).await.is_err() && context.standing.is_alone() {
-                    return;
+                if !context.standing.is_holder() {
+                    continue;
+                }
+                let compacted = compact(&context, to).await;
+                // Where the role comes and goes, its next holder compacts in its own time.
+                if context.standing.is_alone() {
+                    compacted?;
                 }
             }
-            () = shutdown.cancelled() => return,
+            () = shutdown.cancelled() => return Ok(()),
         }
     }
 }

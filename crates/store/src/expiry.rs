@@ -15,18 +15,19 @@ const TICK: Duration = Duration::from_millis(250);
 /// Leases ended per tick, so that a crowd of them does not hold up other writes.
 const PER_TICK_MAX: usize = 1000;
 
-/// Works until `shutdown`, or until the store has stopped.
-pub(crate) async fn run(context: Arc<Context>, shutdown: CancellationToken) {
+/// Works until `shutdown`. An error of the only member is the end of its expiry.
+pub(crate) async fn run(context: Arc<Context>, shutdown: CancellationToken) -> Result<(), Error> {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = shutdown.cancelled() => return,
+            () = shutdown.cancelled() => return Ok(()),
         }
+        let ended = end_expired(&context).await;
         // Where the writer's role comes and goes, its next holder gives every lease its time again.
-        if end_expired(&context).await.is_err() && context.standing.is_alone() {
-            return;
+        if context.standing.is_alone() {
+            ended?;
         }
     }
 }

@@ -1,17 +1,22 @@
 //! The threads and tasks of one store: who starts them, and what their end means. The only place
 //! that spawns, but for the connections of the network edge.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
+    collections::HashMap,
     io,
+    pin::pin,
     sync::{Arc, mpsc as std_mpsc},
     thread::{self, JoinHandle},
 };
 
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auto_compaction,
+    Error, auto_compaction,
     context::Context,
     expiry,
     housekeeping::{Housekeeping, HousekeepingError},
@@ -55,7 +60,15 @@ pub enum StopError {
         #[source]
         source: Box<EdgeError>,
     },
-    #[error("the thread `{name}` panicked")]
+    #[error("the task `{name}` failed")]
+    Task {
+        name: &'static str,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    #[error("the task `{name}` ended without being asked")]
+    Ended { name: &'static str },
+    #[error("`{name}` panicked")]
     Panicked { name: &'static str },
 }
 
@@ -208,25 +221,100 @@ impl Drop for OnEnd {
     }
 }
 
-/// Serves clients and does the store's timed work, until `shutdown` or until a thread fails.
+/// The tasks that work beside the edge, each until it is asked to end. One that ends before is a
+/// part of the store that is missing, so it is the end of the store like a thread's failure.
+struct Tasks {
+    running: JoinSet<Result<(), Error>>,
+    names: HashMap<task::Id, &'static str>,
+    asked: CancellationToken,
+}
+
+// === impl Tasks ===
+
+impl Tasks {
+    /// Tasks that are asked to end by `asked`.
+    fn new(asked: CancellationToken) -> Self {
+        Self { running: JoinSet::new(), names: HashMap::new(), asked }
+    }
+
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        work: impl Future<Output = Result<(), Error>> + Send + 'static,
+    ) {
+        let task = self.running.spawn(work);
+        self.names.insert(task.id(), name);
+    }
+
+    /// Waits for the first task that fails. Never ends if none does.
+    async fn failed(&mut self) -> StopError {
+        match self.join().await {
+            Err(error) => error,
+            Ok(()) => std::future::pending().await,
+        }
+    }
+
+    /// Waits for all tasks to end, or for the first that fails.
+    async fn join(&mut self) -> Result<(), StopError> {
+        while let Some(ended) = self.running.join_next_with_id().await {
+            self.judge(ended)?;
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &self,
+        ended: Result<(task::Id, Result<(), Error>), JoinError>,
+    ) -> Result<(), StopError> {
+        let name = |id| self.names.get(&id).copied().unwrap_or("unnamed");
+        match ended {
+            Ok((id, Err(source))) => {
+                Err(StopError::Task { name: name(id), source: Box::new(source) })
+            }
+            Ok((id, Ok(()))) if !self.asked.is_cancelled() => {
+                Err(StopError::Ended { name: name(id) })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(StopError::Panicked { name: name(error.id()) }),
+        }
+    }
+}
+
+/// Serves clients and does the store's timed work, until `shutdown` or until a thread or a task fails.
 pub(crate) async fn serve(
     context: Arc<Context>,
     edge: Edge,
     content: Content,
     shutdown: CancellationToken,
 ) -> Result<(), StopError> {
-    let mut tasks = JoinSet::new();
-    tasks.spawn(expiry::run(context.clone(), shutdown.clone()));
     let edge_ended = CancellationToken::new();
-    tasks.spawn(departures::run(context.clone(), edge_ended.clone()));
-    tasks.spawn(auto_compaction::run(context, shutdown.clone()));
-    let served = edge.run(content, shutdown.clone()).await;
-    shutdown.cancel();
-    edge_ended.cancel();
-    while let Some(ended) = tasks.join_next().await {
-        if ended.is_err() {
-            return Err(StopError::Panicked { name: "timed work" });
+    let mut tasks = Tasks::new(shutdown.clone());
+    tasks.spawn("expiry", expiry::run(context.clone(), shutdown.clone()));
+    tasks.spawn("departures", departures::run(context.clone(), edge_ended.clone()));
+    tasks.spawn("auto-compaction", auto_compaction::run(context, shutdown.clone()));
+    beside(tasks, edge.run(content, shutdown), edge_ended).await
+}
+
+/// Runs the edge beside the tasks. The end of either ends both: the edge drains, and the tasks finish
+/// what the edge's last callers left behind.
+async fn beside(
+    mut tasks: Tasks,
+    edge: impl Future<Output = Result<(), EdgeError>>,
+    edge_ended: CancellationToken,
+) -> Result<(), StopError> {
+    let mut edge = pin!(edge);
+    let (served, failed) = tokio::select! {
+        served = &mut edge => (served, None),
+        failed = tasks.failed() => {
+            tasks.asked.cancel();
+            (edge.await, Some(failed))
         }
-    }
+    };
+    tasks.asked.cancel();
+    edge_ended.cancel();
+    let joined = tasks.join().await;
+    // The first failure is the cause; those after it may be its consequences.
+    failed.map_or(Ok(()), Err)?;
+    joined?;
     served.map_err(|source| StopError::Edge { source: Box::new(source) })
 }

@@ -2,9 +2,11 @@
 //! stream. Each has an owner that learns of its end, and all of them end when the edge does.
 
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -208,7 +210,12 @@ where
     F: Future + Send + 'static,
     F::Output: Send,
 {
+    /// The tracker learns that a task ended, not how: a panic is told of here.
     fn execute(&self, stream: F) {
-        self.0.spawn(stream);
+        self.0.spawn(async move {
+            if AssertUnwindSafe(stream).catch_unwind().await.is_err() {
+                tracing::error!("the task of a stream panicked");
+            }
+        });
     }
 }

@@ -97,14 +97,14 @@ impl Departure {
 }
 
 /// Works until `edge_ended`: by then everyone who stood in line has left, and been given up.
-pub(crate) async fn run(context: Arc<Context>, edge_ended: CancellationToken) {
+pub(crate) async fn run(context: Arc<Context>, edge_ended: CancellationToken) -> Result<(), Error> {
     let mut receiver = context.departures.receiver.lock().await;
     loop {
         let mut departures = Vec::new();
         tokio::select! {
             biased;
             _ = receiver.recv_many(&mut departures, AT_ONCE_MAX) => {}
-            () = edge_ended.cancelled() => return,
+            () = edge_ended.cancelled() => return Ok(()),
         }
         let given_up = join_all(departures.into_iter().map(Departure::give_up)).await;
         for error in given_up.into_iter().filter_map(Result::err) {

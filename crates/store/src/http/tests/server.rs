@@ -27,6 +27,9 @@ use crate::options::{
 /// A lease whose keep-alive fails.
 const FAILING_LEASE: i64 = -13;
 
+/// A lease whose keep-alive panics.
+pub(super) const PANICKING_LEASE: i64 = -14;
+
 /// A running edge. Dropping it ends it.
 pub(super) struct Server {
     pub(super) addresses: Vec<Address>,
@@ -241,6 +244,7 @@ impl Lease for EchoLease {
     ) -> Result<Response<Self::LeaseKeepAliveStream>, Status> {
         let answers = request.into_inner().map(|asked| match asked?.id {
             FAILING_LEASE => Err(Status::unavailable("etcdserver: no leader")),
+            PANICKING_LEASE => panic!("the lease asks for it"),
             id => Ok(pb::LeaseKeepAliveResponse { id, ttl: 60, ..Default::default() }),
         });
         Ok(Response::new(answers.boxed()))
