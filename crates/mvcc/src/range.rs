@@ -67,6 +67,16 @@ pub(crate) fn execute(
     Ok(response)
 }
 
+/// The most keys that answering looks at, known from the index alone.
+pub(crate) fn keys_read(view: &View, request: &RangeRequest) -> usize {
+    let Ok(at) = view.resolve(request.revision) else { return 0 };
+    if request.count_only || request.range_end.is_empty() {
+        return 1;
+    }
+    let range = KeyRange::new(&request.key, &request.range_end);
+    view.tree.count(range, at).min(Plan::new(request, at).fetch_max)
+}
+
 // === impl Plan ===
 
 impl Plan {

@@ -48,6 +48,13 @@ impl View {
         range::execute(self, request, values)
     }
 
+    /// How many keys a range request makes [`range`](Self::range) look at, at most. Cheap, whatever
+    /// the number.
+    #[must_use]
+    pub fn keys_read(&self, request: &RangeRequest) -> usize {
+        range::keys_read(self, request)
+    }
+
     /// The number of keys of `range` at the newest revision.
     #[must_use]
     pub fn count(&self, range: KeyRange<'_>) -> usize {

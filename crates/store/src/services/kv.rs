@@ -7,10 +7,12 @@ use etcd_api::{
     etcdserverpb::{
         CompactionRequest, CompactionResponse, DeleteRangeRequest, DeleteRangeResponse, PutRequest,
         PutResponse, RangeRequest, RangeResponse, TxnRequest, TxnResponse, kv_server::Kv,
+        request_op::Request as Op,
     },
 };
 use mvcc::{Leases, Revision, View, check};
 use prost::Message;
+use tokio::{sync::Semaphore, task::JoinError};
 use tonic::{Request, Response, Status};
 
 use super::range_stream::{self, RangeStream};
@@ -21,17 +23,26 @@ use crate::{
     quota,
 };
 
+/// A read of more keys than this is done on a thread of its own. On few processors a handful of such
+/// reads would otherwise leave no thread of the runtime to answer writes. Above the pages of 500 that
+/// Kubernetes asks for, which are done sooner than another thread is woken.
+const LONG_READ_KEYS: usize = 1000;
+
+/// Long reads at once: threads, and answers that are gathered in memory. More wait for their turn.
+const LONG_READS_MAX: usize = 16;
+
 /// Serves clients, and the services that are made of keys and act for their callers.
 #[derive(Clone)]
 pub(crate) struct KvService {
     context: Arc<Context>,
+    long_reads: Arc<Semaphore>,
 }
 
 // === impl KvService ===
 
 impl KvService {
     pub(crate) fn new(context: Arc<Context>) -> Self {
-        Self { context }
+        Self { context, long_reads: Arc::new(Semaphore::new(LONG_READS_MAX)) }
     }
 
     /// Who asks, if that can be told. What makes no sense is refused first, whoever asks, as in etcd.
@@ -78,6 +89,45 @@ impl KvService {
         Ok(response)
     }
 
+    fn is_long_range(&self, request: &RangeRequest) -> bool {
+        // One key is told from many without loading the state.
+        !request.range_end.is_empty()
+            && self.context.state().view.keys_read(request) > LONG_READ_KEYS
+    }
+
+    fn is_long_txn(&self, request: &TxnRequest) -> bool {
+        keys_read(&self.context.state().view, request) > LONG_READ_KEYS
+    }
+
+    /// Does a long read where it holds up nobody else.
+    async fn aside<R: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<R, Error> + Send + 'static,
+    ) -> Result<R, Error> {
+        let turn = Arc::clone(&self.long_reads).acquire_owned().await;
+        let turn = turn.expect("nobody closes the semaphore");
+        let this = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let answer = read(&this);
+            drop(turn);
+            answer
+        });
+        match work.await.map_err(JoinError::try_into_panic) {
+            Ok(answer) => answer,
+            // As if the read had been done here.
+            Err(Ok(panic)) => std::panic::resume_unwind(panic),
+            Err(Err(_cancelled)) => Err(Error::Stopped),
+        }
+    }
+
+    fn read_txn(&self, request: &TxnRequest, caller: &Caller) -> Result<TxnResponse, Error> {
+        self.read(
+            caller,
+            |access| access.txn(request, &Leases::default()),
+            |view| view.txn(request, &*self.context.kept),
+        )
+    }
+
     async fn put(
         &self,
         request: PutRequest,
@@ -116,11 +166,11 @@ impl KvService {
         let caller = caller?;
         let mut response = if mvcc::is_read_only(&request) {
             self.context.confirm().await?;
-            self.read(
-                &caller,
-                |access| access.txn(&request, &Leases::default()),
-                |view| view.txn(&request, &*self.context.kept),
-            )?
+            if self.is_long_txn(&request) {
+                self.aside(move |kv| kv.read_txn(&request, &caller)).await?
+            } else {
+                self.read_txn(&request, &caller)?
+            }
         } else {
             self.check_size(&request)?;
             let cost = quota::txn_cost(&request);
@@ -156,6 +206,17 @@ impl KvService {
     }
 }
 
+/// The most keys that a transaction's reads look at, whichever branch is taken.
+fn keys_read(view: &View, request: &TxnRequest) -> usize {
+    let ops = request.success.iter().chain(&request.failure);
+    ops.map(|op| match &op.request {
+        Some(Op::RequestRange(range)) => view.keys_read(range),
+        Some(Op::RequestTxn(nested)) => keys_read(view, nested),
+        Some(Op::RequestPut(_) | Op::RequestDeleteRange(_)) | None => 0,
+    })
+    .sum()
+}
+
 #[tonic::async_trait]
 impl Kv for KvService {
     type RangeStreamStream = RangeStream;
@@ -164,11 +225,17 @@ impl Kv for KvService {
         &self,
         request: Request<RangeRequest>,
     ) -> Result<Response<RangeResponse>, Status> {
-        let caller = self.caller(&request);
         if !request.get_ref().serializable {
             self.context.confirm().await?;
         }
-        Ok(Response::new(self.range(request.get_ref(), caller)?))
+        // Known by the newest users and roles, which the look before may have brought.
+        let caller = self.caller(&request);
+        let request = request.into_inner();
+        Ok(Response::new(if self.is_long_range(&request) {
+            self.aside(move |kv| kv.range(&request, caller)).await?
+        } else {
+            self.range(&request, caller)?
+        }))
     }
 
     async fn range_stream(

@@ -8,10 +8,11 @@ use etcd_api::{
         AuthRoleRevokePermissionRequest, AuthStatusRequest, AuthUserChangePasswordRequest,
         AuthUserDeleteRequest, AuthUserGetRequest, AuthUserListRequest, AuthenticateRequest,
         CompactionRequest, Compare, DefragmentRequest, HashRequest, LeaseGrantRequest,
-        LeaseRevokeRequest, MoveLeaderRequest, PutRequest, RangeRequest, SnapshotRequest,
-        TxnRequest, alarm_request::AlarmAction,
+        LeaseKeepAliveRequest, LeaseRevokeRequest, MoveLeaderRequest, PutRequest, RangeRequest,
+        SnapshotRequest, TxnRequest, alarm_request::AlarmAction,
     },
 };
+use futures::stream;
 
 use crate::{
     harness::{Clients, PASSWORD, Store, new_folder, open_journal, refusal, soon},
@@ -54,6 +55,13 @@ async fn with_alice(store: &Store, permissions: &[(Type, &'static str, &'static 
     clients.grant_role("alice", "alice").await;
     clients.enable_auth().await;
     store.login("alice").await
+}
+
+/// The time that a lease was given again.
+async fn keep_alive(clients: &mut Clients, id: i64) -> Result<i64, tonic::Status> {
+    let asked = stream::iter([LeaseKeepAliveRequest { id }]);
+    let mut answers = clients.lease.lease_keep_alive(asked).await?.into_inner();
+    Ok(answers.message().await?.expect("every request is answered").ttl)
 }
 
 #[tokio::test]
@@ -171,7 +179,36 @@ async fn l40_a_lease_belongs_to_those_who_may_write_its_keys() {
     root.kv.put(PutRequest { lease: 7, ..put("b") }).await.unwrap();
     assert_eq!(refusal(alice.kv.put(PutRequest { lease: 7, ..put("a") }).await), DENIED);
     assert_eq!(refusal(alice.lease.lease_revoke(LeaseRevokeRequest { id: 7 }).await), DENIED);
+    assert_eq!(refusal(keep_alive(&mut alice, 7).await), DENIED);
+    assert_eq!(keep_alive(&mut root, 7).await.unwrap(), 100);
     root.lease.lease_revoke(LeaseRevokeRequest { id: 7 }).await.unwrap();
+}
+
+/// A lease whose keys alice may write, and one without keys, are hers to keep and to end.
+#[tokio::test]
+async fn l40_who_may_write_the_keys_of_a_lease_may_keep_and_end_it() {
+    let store = Store::start().await;
+    let mut alice = with_alice(&store, &[(Type::Write, "a", "c")]).await;
+    for (id, key) in [(7, Some("b")), (8, None)] {
+        alice.lease.lease_grant(LeaseGrantRequest { id, ttl: 100 }).await.unwrap();
+        if let Some(key) = key {
+            alice.kv.put(PutRequest { lease: id, ..put(key) }).await.unwrap();
+        }
+        assert_eq!(keep_alive(&mut alice, id).await.unwrap(), 100);
+        alice.lease.lease_revoke(LeaseRevokeRequest { id }).await.unwrap();
+    }
+}
+
+/// To read the keys of a lease is not enough.
+#[tokio::test]
+async fn l40_who_may_read_the_keys_of_a_lease_may_not_keep_or_end_it() {
+    let store = Store::start().await;
+    let mut alice = with_alice(&store, &[(Type::Read, "a", "")]).await;
+    let mut root = store.login("root").await;
+    root.lease.lease_grant(LeaseGrantRequest { id: 7, ttl: 100 }).await.unwrap();
+    root.kv.put(PutRequest { lease: 7, ..put("a") }).await.unwrap();
+    assert_eq!(refusal(keep_alive(&mut alice, 7).await), DENIED);
+    assert_eq!(refusal(alice.lease.lease_revoke(LeaseRevokeRequest { id: 7 }).await), DENIED);
 }
 
 #[tokio::test]

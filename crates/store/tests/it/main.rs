@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 mod auth;
+mod bad_input;
 mod cluster;
 mod election;
 mod harness;
@@ -14,6 +15,7 @@ mod kv;
 mod lease;
 mod limits;
 mod lock;
+mod long_reads;
 mod metrics;
 mod regressions;
 mod replicas;
