@@ -3,13 +3,14 @@
 //! | module | owns |
 //! |---|---|
 //! | this one | the counters that code reaches for: one atomic addition each |
-//! | [`grpc`] | calls by method and outcome, and bytes on the wire |
+//! | [`grpc`] | calls by method, outcome and time, and bytes on the wire |
 //! | [`state`] | what is read off the state when somebody scrapes |
 //! | [`process`] | what the operating system says of this process |
 //! | [`classic`] | the older text format, in which etcd answers |
 
 pub(crate) mod classic;
 pub(crate) mod grpc;
+mod latency;
 mod process;
 mod state;
 

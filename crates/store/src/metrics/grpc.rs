@@ -1,4 +1,4 @@
-//! Calls by method and outcome, and bytes on the wire. The methods are known, so the labels are
+//! Calls by method, outcome and time, and bytes on the wire. The methods are known, so the labels are
 //! bounded: a call of anything else is not counted.
 
 use std::{collections::HashMap, fmt, sync::Arc};
@@ -8,9 +8,12 @@ use prometheus_client::{
     encoding::{DescriptorEncoder, EncodeMetric},
     metrics::{MetricType, counter::Counter},
 };
+use tokio::time::Instant;
 use tonic::Code;
 
 use Kind::{Bidi, ServerStream, Unary};
+
+use super::latency::Latency;
 
 /// How Go names the codes, by number.
 const CODES: [&str; 17] = [
@@ -137,6 +140,7 @@ struct Method {
     kind: Kind,
     started: Counter,
     handled: [Counter; CODES.len()],
+    took: Latency,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +154,7 @@ enum Kind {
 pub(crate) struct Call {
     methods: Arc<Methods>,
     method: usize,
+    started: Instant,
     is_ended: bool,
 }
 
@@ -160,7 +165,8 @@ impl GrpcMetrics {
     pub(crate) fn started(&self, path: &str) -> Option<Call> {
         let method = *self.methods.by_path.get(path)?;
         self.methods.all[method].started.inc();
-        Some(Call { methods: self.methods.clone(), method, is_ended: false })
+        let started = Instant::now();
+        Some(Call { methods: self.methods.clone(), method, started, is_ended: false })
     }
 
     fn calls(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -179,6 +185,11 @@ impl GrpcMetrics {
                 let labels = [("grpc_code", *code), name, service, kind];
                 handled.encode(family.encode_family(&labels)?)?;
             }
+        }
+        let (name, help) = ("grpc_server_handling_seconds", "Time from a call's begin to its end");
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
+        for method in &self.methods.all {
+            method.took.encode(family.encode_family(&method.labels())?)?;
         }
         Ok(())
     }
@@ -211,6 +222,7 @@ impl Default for Methods {
                 kind,
                 started: Counter::default(),
                 handled: Default::default(),
+                took: Latency::default(),
             })
             .collect();
         let path = |method: &Method| format!("/{}/{}", method.service, method.name);
@@ -246,8 +258,10 @@ impl Call {
 
     fn count(&mut self, code: Code) {
         self.is_ended = true;
+        let method = &self.methods.all[self.method];
         // Codes have the numbers of their places in the table.
-        self.methods.all[self.method].handled[code as usize].inc();
+        method.handled[code as usize].inc();
+        method.took.observe(self.started.elapsed());
     }
 }
 

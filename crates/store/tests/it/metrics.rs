@@ -48,6 +48,7 @@ etcd_server_proposals_pending gauge
 etcd_server_quota_backend_bytes gauge
 etcd_server_version gauge
 grpc_server_handled_total counter
+grpc_server_handling_seconds histogram
 grpc_server_started_total counter
 process_cpu_seconds_total counter
 process_max_fds gauge
@@ -150,12 +151,19 @@ async fn what_was_done_is_counted() {
             ),
             1.0,
         ),
+        (format!("grpc_server_handling_seconds_count{{grpc_method=\"Range\",{kv}}}"), 2.0),
+        (
+            format!("grpc_server_handling_seconds_count{{grpc_method=\"LeaseKeepAlive\",{lease}}}"),
+            1.0,
+        ),
     ] {
         let counted = value(&scraped, &sample);
         assert!((counted - expected).abs() < f64::EPSILON, "{sample} is {counted}");
     }
     assert!(value(&scraped, "etcd_network_client_grpc_received_bytes_total") > 0.0);
     assert!(value(&scraped, "etcd_network_client_grpc_sent_bytes_total") > 0.0);
+    let puts = format!("grpc_server_handling_seconds_sum{{grpc_method=\"Put\",{kv}}}");
+    assert!(value(&scraped, &puts) > 0.0, "a put waits for the disk");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ const NO_RAFT_LOG: &str = "the journal trims itself; there are no Raft snapshots
 const NO_BBOLT: &str = "there is no bbolt backend";
 const NO_DISCOVERY: &str = "cluster discovery is not served";
 const NO_TRACING: &str = "distributed tracing is not exported";
+const SLOW_IN_METRICS: &str = "slow requests show in the metric grpc_server_handling_seconds";
 const LONG_GONE: &str = "etcd itself has long ignored it";
 
 const fn honoured(
@@ -178,8 +179,8 @@ const LOGS_AND_METRICS: &[Flag] = &[
     without_effect("log-rotation-config-json", Text, r#"{"maxsize": 100, "maxage": 0, "maxbackups": 0, "localtime": false, "compress": false}"#, "leave rotation to logrotate or the journal"),
     without_effect("metrics", Choice(&["basic", "extensive"]), "basic", "all metrics are always exported"),
     without_effect("enable-pprof", Switch, "false", "there is no Go runtime to profile"),
-    without_effect("warning-apply-duration", Duration, "100ms", "slow requests show in the metrics"),
-    without_effect("warning-unary-request-duration", Duration, "300ms", "slow requests show in the metrics"),
+    without_effect("warning-apply-duration", Duration, "100ms", SLOW_IN_METRICS),
+    without_effect("warning-unary-request-duration", Duration, "300ms", SLOW_IN_METRICS),
     without_effect("enable-distributed-tracing", Switch, "false", NO_TRACING),
     without_effect("distributed-tracing-address", Text, "localhost:4317", NO_TRACING),
     without_effect("distributed-tracing-service-name", Text, "etcd", NO_TRACING),
