@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use journal::{AppendError, Batch, BatchId, Epoch, Journal, Size};
+use bytes::Bytes;
+use journal::{AppendError, Batch, BatchId, Epoch, Journal, MetaChange, Size};
 use mvcc::Keyspace;
 
 use crate::{
@@ -94,21 +95,26 @@ pub(crate) fn auth(meta: &Meta) -> Result<auth::State, LoadError> {
     auth::State::load(entries).map_err(|source| LoadError::Auth { source })
 }
 
-/// The id of the cluster that a shared journal belongs to. Members of it have ids for as long as they
-/// run, so only this one is kept; whoever finds none writes one, and the last of several who try at
-/// once is believed by all.
-pub(crate) fn join(journal: &dyn Journal) -> Result<Identity, LoadError> {
+/// The id of the cluster that a shared journal belongs to, and what its members sign tokens with.
+/// Members have ids for as long as they run, so only these are kept; whoever finds one missing writes
+/// it, and of several who try at once all believe the one that is there.
+pub(crate) fn join(journal: &dyn Journal) -> Result<(Identity, Bytes), LoadError> {
     let member_id = new_id();
     for _ in 0..JOIN_ATTEMPTS_MAX {
-        if let Some(cluster_id) = meta(journal)?.cluster_id {
-            return Ok(Identity { cluster_id, member_id });
+        let known = meta(journal)?;
+        if let (Some(cluster_id), Some(secret)) = (known.cluster_id, known.token_secret) {
+            return Ok((Identity { cluster_id, member_id }, secret));
         }
         let epoch = journal.claim().map_err(|source| LoadError::Claim { source })?;
+        // Looked at again: what somebody wrote before the claim stays, and nobody writes after it.
         let founding = Batch {
             id: BatchId { epoch, number: 1 },
             records: Vec::new(),
-            meta: vec![meta::cluster_id(new_id())],
+            meta: missing(&meta(journal)?),
         };
+        if founding.meta.is_empty() {
+            continue;
+        }
         match journal.append(epoch, &founding) {
             // What is there by now is read again, whoever wrote it.
             Ok(()) | Err(AppendError::Fenced { .. } | AppendError::Unknown { .. }) => {}
@@ -116,6 +122,12 @@ pub(crate) fn join(journal: &dyn Journal) -> Result<Identity, LoadError> {
         }
     }
     Err(LoadError::Crowded)
+}
+
+fn missing(known: &Meta) -> Vec<MetaChange> {
+    let cluster_id = known.cluster_id.is_none().then(|| meta::cluster_id(new_id()));
+    let secret = known.token_secret.is_none().then(|| meta::token_secret(rand::random()));
+    cluster_id.into_iter().chain(secret).collect()
 }
 
 fn new_id() -> u64 {

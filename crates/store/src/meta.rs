@@ -7,6 +7,8 @@ use mvcc::{LeaseId, Revision};
 
 const CLUSTER_ID: &[u8] = b"identity/cluster";
 const MEMBER_ID: &[u8] = b"identity/member";
+/// What members sign simple tokens with, so that each knows those of the others.
+const TOKEN_SECRET: &[u8] = b"identity/tokens";
 const COMPACTED: &[u8] = b"compacted";
 const LEASE_PREFIX: &[u8] = journal::WRITERS_META;
 const ALARM_PREFIX: &[u8] = b"alarm/";
@@ -16,11 +18,14 @@ const IMPORTING: &[u8] = b"importing";
 /// There from the first image of a restored snapshot to its last.
 const RESTORING: &[u8] = b"restoring";
 
+pub(crate) const TOKEN_SECRET_BYTES: usize = 32;
+
 /// The meta table as the store understands it.
 #[derive(Debug, Default)]
 pub(crate) struct Meta {
     pub(crate) cluster_id: Option<u64>,
     pub(crate) member_id: Option<u64>,
+    pub(crate) token_secret: Option<Bytes>,
     pub(crate) compacted: Option<Revision>,
     pub(crate) leases: Vec<(LeaseId, i64)>,
     pub(crate) alarms: Vec<Alarm>,
@@ -68,6 +73,8 @@ impl Meta {
         match &*key {
             CLUSTER_ID => self.cluster_id = Some(number(&value).ok_or_else(malformed)?),
             MEMBER_ID => self.member_id = Some(number(&value).ok_or_else(malformed)?),
+            TOKEN_SECRET if value.len() == TOKEN_SECRET_BYTES => self.token_secret = Some(value),
+            TOKEN_SECRET => return Err(malformed()),
             COMPACTED => {
                 let revision = number(&value).ok_or_else(malformed)?.cast_signed();
                 self.compacted = Some(Revision(revision));
@@ -125,7 +132,7 @@ pub fn check(entries: Vec<(Bytes, Bytes)>) -> Result<(), Error> {
 
 /// Whether an entry says which store this is, as opposed to what it holds.
 pub(crate) fn is_identity(key: &[u8]) -> bool {
-    key == CLUSTER_ID || key == MEMBER_ID
+    key == CLUSTER_ID || key == MEMBER_ID || key == TOKEN_SECRET
 }
 
 pub(crate) fn cluster_id(id: u64) -> MetaChange {
@@ -134,6 +141,13 @@ pub(crate) fn cluster_id(id: u64) -> MetaChange {
 
 pub(crate) fn member_id(id: u64) -> MetaChange {
     MetaChange { key: Bytes::from_static(MEMBER_ID), value: Some(encode(id)) }
+}
+
+pub(crate) fn token_secret(secret: [u8; TOKEN_SECRET_BYTES]) -> MetaChange {
+    MetaChange {
+        key: Bytes::from_static(TOKEN_SECRET),
+        value: Some(Bytes::copy_from_slice(&secret)),
+    }
 }
 
 pub(crate) fn import_begun() -> MetaChange {
@@ -191,6 +205,7 @@ mod tests {
         let changes = [
             cluster_id(1),
             member_id(u64::MAX),
+            token_secret([7; TOKEN_SECRET_BYTES]),
             compacted(Revision(-1)),
             lease_granted(LeaseId(-5), 60),
             alarm.raised(),
@@ -198,6 +213,7 @@ mod tests {
         let entries = changes.map(|change| (change.key, change.value.unwrap()));
         let meta = Meta::parse(entries.into()).unwrap();
         assert_eq!((meta.cluster_id, meta.member_id), (Some(1), Some(u64::MAX)));
+        assert_eq!(meta.token_secret.as_deref(), Some(&[7; TOKEN_SECRET_BYTES][..]));
         assert_eq!(meta.compacted, Some(Revision(-1)));
         assert_eq!(meta.leases, [(LeaseId(-5), 60)]);
         assert_eq!(meta.alarms, [alarm]);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use etcd_api::{
     etcdserverpb::{
         auth_server::AuthServer, cluster_server::ClusterServer, kv_server::KvServer,
@@ -97,6 +98,8 @@ struct Shown {
     deadlines: Deadlines,
     alarms: Alarms,
     auth: auth::State,
+    /// What members sign tokens with, where there are others.
+    token_secret: Option<Bytes>,
     size: Size,
 }
 
@@ -134,6 +137,7 @@ impl Service {
             deadlines: Deadlines::of(&state.keyspace, Instant::now()),
             alarms: state.alarms.clone(),
             auth: state.auth.clone(),
+            token_secret: None,
             size,
         };
         let Assembled { context, feed, hub, registry } =
@@ -155,7 +159,7 @@ impl Service {
     ) -> Result<Self, StartError> {
         let (confirm, questions) = Confirm::channel();
         let Confirm::Ask(asking) = confirm.clone() else { unreachable!("a channel is asked") };
-        let (identity, mirror, size) =
+        let (identity, token_secret, mirror, size) =
             join(&*journal).map_err(|source| StartError::Load { source })?;
         let own = own_member(&options, identity);
         let shown = Shown {
@@ -166,6 +170,7 @@ impl Service {
             deadlines: Deadlines::default(),
             alarms: Alarms::default(),
             auth: auth::State::default(),
+            token_secret: Some(token_secret),
             size,
         };
         let Assembled { context, feed, hub, registry } =
@@ -231,12 +236,12 @@ impl Service {
 }
 
 /// Everything that is in a shared journal, and who this member is to those who use it too.
-fn join(journal: &dyn Journal) -> Result<(Identity, Mirror, Size), LoadError> {
-    let identity = load::join(journal)?;
+fn join(journal: &dyn Journal) -> Result<(Identity, Bytes, Mirror, Size), LoadError> {
+    let (identity, token_secret) = load::join(journal)?;
     let shared = journal.shared().expect("only those who share it join");
     let mirror = Mirror::load(journal, shared)?;
     let size = journal.size().map_err(|source| LoadError::Read { source })?;
-    Ok((identity, mirror, size))
+    Ok((identity, token_secret, mirror, size))
 }
 
 fn own_member(options: &Options, identity: Identity) -> Member {
@@ -275,7 +280,8 @@ fn assemble(
         kept,
         deadlines: Mutex::new(shown.deadlines),
         alarms: ArcSwap::from_pointee(shown.alarms),
-        gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(shown.auth))?,
+        gate: Gate::new(&options.auth_token, options.bcrypt_cost, Arc::new(shown.auth))?
+            .sharing(shown.token_secret.as_deref()),
         quota: Arc::new(Quota::new(options.limits.quota_bytes, shown.size)),
         watch: Arc::new(SessionContext {
             hub,

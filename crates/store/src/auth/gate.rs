@@ -37,6 +37,14 @@ impl Gate {
         })
     }
 
+    /// The same, with simple tokens that are good at every member that has the secret.
+    pub(crate) fn sharing(self, secret: Option<&[u8]>) -> Self {
+        match secret {
+            Some(secret) => Self { tokens: self.tokens.signed_with(secret), ..self },
+            None => self,
+        }
+    }
+
     /// The newest durable state.
     pub(crate) fn state(&self) -> Arc<State> {
         self.state.load_full()
@@ -44,6 +52,13 @@ impl Gate {
 
     pub(crate) fn passwords(&self) -> &Passwords {
         &self.passwords
+    }
+
+    /// Whether what is known here must be the newest before a request is passed on. Whoever shows a token
+    /// may know that auth was enabled before this member does.
+    pub(crate) fn must_be_newest(&self, headers: &HeaderMap) -> bool {
+        let shows_token = || identity::presented_token(headers).is_ok_and(|token| token.is_some());
+        self.state.load().is_enabled() || shows_token()
     }
 
     /// Who sends a request, by its token or else by its client certificate. A token that is no good

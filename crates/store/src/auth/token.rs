@@ -40,6 +40,9 @@ pub(super) enum Tokens {
     /// Kept in memory, so a restart ends them. They stay good when users or roles change, and end
     /// with the password. The lock is held for a lookup in a map.
     Simple(Mutex<SimpleTokens>),
+    /// The same, but signed with what all members know: one that meets a token for the first time keeps
+    /// it from then on, if it is not older than it may be unused.
+    Shared { kept: Mutex<SimpleTokens>, signed: Box<Jwt> },
     /// Kept nowhere: they end when they expire, or when users or roles change.
     Jwt(Box<Jwt>),
 }
@@ -54,15 +57,28 @@ impl Tokens {
         })
     }
 
+    /// Signs simple tokens; others are signed already.
+    pub(super) fn signed_with(self, secret: &[u8]) -> Self {
+        match self {
+            Self::Simple(kept) => {
+                let signed = Jwt::of_secret(secret, kept.lock().ttl());
+                Self::Shared { kept, signed: Box::new(signed) }
+            }
+            tokens => tokens,
+        }
+    }
+
     /// Who shows `token`, seen from `state`.
     pub(super) fn caller(&self, token: &str, state: &State, now: Now) -> Result<Caller, Error> {
         match self {
-            Self::Simple(tokens) => {
-                let login = tokens.lock().find(token, now.monotonic)?;
-                if !state.honours_login(&login.name, login.revision) {
-                    return Err(Error::InvalidToken);
+            Self::Simple(tokens) => honoured(tokens.lock().find(token, now.monotonic)?, state),
+            Self::Shared { kept, signed } => {
+                if let Ok(login) = kept.lock().find(token, now.monotonic) {
+                    return honoured(login, state);
                 }
-                Ok(Caller::User { name: login.name, revision: state.revision() })
+                let login = signed.verify(token, now.wall)?;
+                kept.lock().admit(token.to_owned(), login.clone(), now.monotonic);
+                honoured(login, state)
             }
             Self::Jwt(jwt) => {
                 let Login { name, revision } = jwt.verify(token, now.wall)?;
@@ -74,9 +90,22 @@ impl Tokens {
     pub(super) fn issue(&self, login: Login, rng: &mut impl Rng, now: Now) -> Result<Token, Error> {
         match self {
             Self::Simple(tokens) => Ok(tokens.lock().issue(login, rng, now.monotonic)),
+            Self::Shared { kept, signed } => {
+                let token = signed.issue(&login, now.wall)?;
+                kept.lock().admit(token.0.clone(), login, now.monotonic);
+                Ok(token)
+            }
             Self::Jwt(jwt) => jwt.issue(&login, now.wall),
         }
     }
+}
+
+/// Who logged in, unless the password has changed since.
+fn honoured(login: Login, state: &State) -> Result<Caller, Error> {
+    if !state.honours_login(&login.name, login.revision) {
+        return Err(Error::InvalidToken);
+    }
+    Ok(Caller::User { name: login.name, revision: state.revision() })
 }
 
 // === impl Token ===

@@ -98,8 +98,9 @@ mod tests {
         for _ in 0..QUESTIONS_MAX {
             asking.try_send(Question::Claim(journal::Epoch(1))).expect("there is room");
         }
-        let ending = thread::spawn(move || confirm.stop());
-        assert!(questions.iter().any(|question| matches!(question, Question::Stop)));
-        ending.join().expect("it does not panic");
+        thread::scope(|scope| {
+            scope.spawn(|| confirm.stop());
+            assert!(questions.iter().any(|question| matches!(question, Question::Stop)));
+        });
     }
 }

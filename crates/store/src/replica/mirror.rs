@@ -50,7 +50,8 @@ impl Mirror {
         if let Some(compacted) = meta.compacted {
             keyspace.compact(compacted).map_err(|source| LoadError::Compacted { source })?;
         }
-        let auth = load::auth(&meta)?;
+        // How old the passwords are is not known, so that tokens from before any later change end.
+        let auth = load::auth(&meta)?.following(&auth::State::default());
         let mut mirror = Self {
             keyspace,
             meta: known.meta,

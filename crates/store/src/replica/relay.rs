@@ -109,7 +109,7 @@ impl Relay {
 
     async fn prepare(&self, request: &mut Request<Body>) -> Result<Channel, Error> {
         let holder = self.context.standing.holder().ok_or(Error::NoWriter)?;
-        if self.context.gate.state().is_enabled() {
+        if self.context.gate.must_be_newest(request.headers()) {
             // The holder believes whom this member names, so it must not name anybody by what it knew
             // before it was cut off from the journal.
             self.context.confirm().await?;

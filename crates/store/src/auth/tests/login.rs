@@ -250,3 +250,26 @@ async fn debug_tells_no_token() {
     let told = format!("{token:?} {:?}", store.gate);
     assert!(!told.contains(&token.into_text()));
 }
+
+/// A token of one member is good at another that has the same secret, ends with the password there too,
+/// and is nothing to one with another secret.
+#[tokio::test]
+async fn a_shared_token_is_good_at_every_member() {
+    let (mut first, mut second) = (Store::new().await, Store::new().await);
+    let third = Store::new().await;
+    first.gate = first.gate.sharing(Some(&[1; 32]));
+    second.gate = second.gate.sharing(Some(&[1; 32]));
+    let stranger = third.gate.sharing(Some(&[2; 32]));
+    let now = now();
+    let token = first.login("alice", "secret", now).await.unwrap();
+    assert_eq!(first.name(&token, now), Ok("alice".to_owned()));
+    assert_eq!(second.name(&token, now), Ok("alice".to_owned()));
+    let text = token.clone().into_text();
+    let shown = headers(&[("token", &text)]);
+    assert_eq!(stranger.caller(&shown, &Extensions::new(), now), Err(Error::InvalidToken));
+    let password = second.gate.passwords().hash("another".to_owned()).await.unwrap();
+    second.change(Change::SetPassword { name: "alice".to_owned(), password });
+    assert_eq!(second.name(&token, now), Err(Error::InvalidToken));
+    let late = now.after(TTL.as_secs() + 1);
+    assert_eq!(first.name(&token, late), Err(Error::InvalidToken));
+}

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jsonwebtoken::{Algorithm, Header, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -48,6 +48,16 @@ impl Jwt {
             .map_err(|_unknown| KeyError::UnknownMethod { method: options.sign_method.clone() })?;
         let keys = Keys::load(method, options)?;
         Ok(Self { method, keys, ttl: options.ttl, validation: signature_only(method) })
+    }
+
+    /// Signs and checks with a secret that is nobody's file.
+    pub(super) fn of_secret(secret: &[u8], ttl: Duration) -> Self {
+        let method = Algorithm::HS256;
+        let keys = Keys {
+            private: Some(EncodingKey::from_secret(secret)),
+            public: DecodingKey::from_secret(secret),
+        };
+        Self { method, keys, ttl, validation: signature_only(method) }
     }
 
     pub(super) fn verify(&self, token: &str, now: SystemTime) -> Result<Login, Error> {

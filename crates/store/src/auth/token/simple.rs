@@ -39,6 +39,10 @@ impl SimpleTokens {
         Self { ttl, tokens: HashMap::new(), issued: 0 }
     }
 
+    pub(super) fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
     /// The login that got the token; using it gives it its full time again.
     pub(super) fn find(&mut self, token: &str, now: Instant) -> Result<Login, Error> {
         let session = self.tokens.get_mut(token).ok_or(Error::InvalidToken)?;
@@ -51,16 +55,21 @@ impl SimpleTokens {
     }
 
     pub(super) fn issue(&mut self, login: Login, rng: &mut impl Rng, now: Instant) -> Token {
-        if self.tokens.len() >= TOKENS_MAX {
-            self.make_room(now);
-        }
         self.issued += 1;
         let letters = (0..LETTERS_PER_TOKEN)
             .map(|_| char::from(LETTERS[rng.random_range(..LETTERS.len())]))
             .collect::<String>();
         let token = format!("{letters}.{}", self.issued);
-        self.tokens.insert(token.clone(), Session { login, deadline: now + self.ttl });
+        self.admit(token.clone(), login, now);
         Token(token)
+    }
+
+    /// Knows a token from now on.
+    pub(super) fn admit(&mut self, token: String, login: Login, now: Instant) {
+        if self.tokens.len() >= TOKENS_MAX {
+            self.make_room(now);
+        }
+        self.tokens.insert(token, Session { login, deadline: now + self.ttl });
     }
 
     fn make_room(&mut self, now: Instant) {
