@@ -133,6 +133,12 @@ impl World {
         }
     }
 
+    /// The group of the machine that a number picks.
+    pub(super) fn group_of(&self, which: usize) -> Option<&'static str> {
+        let machine = self.machines.get(which % self.machines.len().max(1))?;
+        Some(GROUPS[machine.group])
+    }
+
     fn with(&mut self, which: usize, change: impl FnOnce(&mut Machine)) {
         let count = self.machines.len().max(1);
         if let Some(machine) = self.machines.get_mut(which % count) {
