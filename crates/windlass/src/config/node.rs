@@ -1,6 +1,7 @@
 //! What a task node is to be: from flags, variables and a file, checked as a whole. Reads nothing
 //! itself; what it needs to know of the machine is handed in.
 
+mod endpoints;
 mod error;
 pub(crate) mod file;
 mod runtime;
@@ -85,7 +86,7 @@ impl Node {
             kind,
             warnings,
             advertise: arguments.advertise.clone(),
-            store: store_choice(&arguments),
+            store: store_choice(&arguments, identity.is_some())?,
             roots: roots(&arguments.rootfs)?,
             permissions: Permissions {
                 net_host: arguments.allow_net_host,
@@ -175,15 +176,11 @@ pub(crate) fn sockets(runtime_dirs: impl IntoIterator<Item = PathBuf>) -> Vec<Pa
     runtime_dirs.into_iter().map(|dir| dir.join(SOCKET)).collect()
 }
 
-fn store_choice(arguments: &NodeArgs) -> StoreChoice {
+fn store_choice(arguments: &NodeArgs, has_identity: bool) -> Result<StoreChoice, Error> {
     if arguments.store.is_empty() {
-        return StoreChoice::Own { listen: arguments.store_listen };
+        return Ok(StoreChoice::Own { listen: arguments.store_listen });
     }
-    let with_scheme = |endpoint: &String| match endpoint.contains("://") {
-        true => endpoint.clone(),
-        false => format!("http://{endpoint}"),
-    };
-    StoreChoice::Shared { endpoints: arguments.store.iter().map(with_scheme).collect() }
+    Ok(StoreChoice::Shared { endpoints: endpoints::of(&arguments.store, has_identity)? })
 }
 
 /// A folder without a name is the default.

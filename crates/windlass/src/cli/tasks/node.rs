@@ -57,7 +57,8 @@ pub(crate) struct NodeArgs {
     /// $XDG_RUNTIME_DIR/windlass]
     #[arg(long, value_name = "PATH", env = "WINDLASS_SOCKET", hide_env = true, help_heading = REACHED)]
     pub(crate) socket: Option<PathBuf>,
-    /// Endpoints of a windlass or etcd, with commas between them [default: one of its own]
+    /// Endpoints of a windlass or etcd, with commas between them; on another machine with certificates
+    /// alone; without a scheme, https:// if there are any [default: one of its own]
     #[arg(
         long,
         value_name = "URLS",

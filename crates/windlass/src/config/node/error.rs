@@ -28,6 +28,16 @@ pub(crate) enum Error {
     Unencrypted { flag: &'static str, address: SocketAddr },
     #[error("--insecure cannot serve --{flag} {address}, which is reached from other machines")]
     InsecurePublic { flag: &'static str, address: SocketAddr },
+    #[error("--store {endpoint} is not an endpoint")]
+    StoreEndpoint {
+        endpoint: String,
+        #[source]
+        source: tonic::codegen::http::uri::InvalidUri,
+    },
+    #[error("--store {endpoint} is on another machine and would be spoken to unencrypted")]
+    StoreUnencrypted { endpoint: String },
+    #[error("--store {endpoint} needs certificates")]
+    StoreNeedsCertificates { endpoint: String },
     #[error("--insecure and certificates exclude each other")]
     InsecureWithIdentity,
     #[error("--listen {address} is no address that others could connect to")]
@@ -77,6 +87,13 @@ impl Error {
             }
             Self::InsecurePublic { .. } => {
                 "leave --insecure out, and give --cacert, --cert and --key"
+            }
+            Self::StoreEndpoint { .. } => "write `https://10.0.0.4:2379`",
+            Self::StoreUnencrypted { .. } => {
+                "write `https://`, and give --cacert, --cert and --key; `windlass ca` makes the files"
+            }
+            Self::StoreNeedsCertificates { .. } => {
+                "give --cacert, --cert and --key; `windlass ca` makes the files"
             }
             Self::InsecureWithIdentity => "leave one of them out",
             Self::NoAdvertise { .. } => "name the node as others reach it with --advertise",

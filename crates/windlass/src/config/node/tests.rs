@@ -73,9 +73,9 @@ fn nothing_said_is_a_node_for_this_machine() {
         "#]],
     );
     check(
-        "--name node2 --listen 127.0.0.2:8080 --store 127.0.0.1:2379,https://a:1 --data-dir n2 --insecure",
+        "--name node2 --listen 127.0.0.2:8080 --store 127.0.0.1:2379,http://localhost:1 --data-dir n2 --insecure",
         &expect![[r#"
-            node2 in n2, Native, Shared { endpoints: ["http://127.0.0.1:2379", "https://a:1"] }
+            node2 in n2, Native, Shared { endpoints: ["http://127.0.0.1:2379", "http://localhost:1"] }
             Tcp(127.0.0.2:8080) plain
         "#]],
     );
@@ -138,6 +138,31 @@ fn addresses_of_other_machines_need_certificates() {
         &expect![[r#"
             error: --listen 0.0.0.0:8080 is no address that others could connect to
             hint: name the node as others reach it with --advertise
+        "#]],
+    );
+}
+
+#[test]
+fn a_store_on_another_machine_needs_certificates() {
+    check(
+        "--store http://10.0.0.4:2379",
+        &expect![[r#"
+            error: --store http://10.0.0.4:2379 is on another machine and would be spoken to unencrypted
+            hint: write `https://`, and give --cacert, --cert and --key; `windlass ca` makes the files
+        "#]],
+    );
+    check(
+        "--store https://10.0.0.4:2379 --listen 127.0.0.1:1 --insecure",
+        &expect![[r#"
+            error: --store https://10.0.0.4:2379 needs certificates
+            hint: give --cacert, --cert and --key; `windlass ca` makes the files
+        "#]],
+    );
+    check(
+        "--store 10.0.0.4:2379,10.0.0.5:2379 --cacert a --cert b --key c",
+        &expect![[r#"
+            machine in /var/lib/windlass, Native, Shared { endpoints: ["https://10.0.0.4:2379", "https://10.0.0.5:2379"] }
+            Unix("/run/windlass/node.sock") plain
         "#]],
     );
 }
