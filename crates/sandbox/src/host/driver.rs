@@ -7,7 +7,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, Interest, unix::AsyncFd},
     net::UnixStream,
     task::spawn_blocking,
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep, sleep_until, timeout_at},
 };
 use tracing::{Instrument, warn};
 
@@ -20,12 +20,16 @@ use crate::{
     shim::{
         chain,
         control::{self, Frames, Job, Stop, Word, encode},
+        nursery::{Born, Nursery},
     },
 };
 
 /// A shim that has not ended its attempt this long after the grace is killed, and its work done here.
 /// It may be stopped, or starved.
 const SHIM_PATIENCE: Duration = Duration::from_secs(1);
+/// A shim that has not begun by then does not come: its nursery stands still. Forking takes
+/// milliseconds; this is for a machine that is very busy.
+const BEGIN_MAX: Duration = Duration::from_secs(10);
 /// What a killed shim left is looked at again after this long.
 const BURY_AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// Read from a shim at once: more than all it ever says.
@@ -41,6 +45,8 @@ enum Obstacle {
     Record(#[source] record::Error),
     #[error("cannot start a shim")]
     Shim(#[source] io::Error),
+    #[error("no shim listened within {BEGIN_MAX:?}")]
+    Deaf,
     #[error("the start was aborted")]
     Aborted(#[source] tokio::task::JoinError),
 }
@@ -83,6 +89,10 @@ struct Companion {
     is_silent: bool,
     /// When patience with it ends.
     give_up_at: Option<Instant>,
+    /// When it is to have begun; `None` once it has.
+    begin_by: Option<Instant>,
+    /// Where it is to come from.
+    nursery: u64,
 }
 
 // === impl Driver ===
@@ -110,29 +120,50 @@ impl Driver {
         }
         let (host, path) = (Arc::clone(&self.host), self.host.places.record(self.order.id));
         let note = self.order.note.clone();
-        let control = spawn_blocking(move || {
+        let born = spawn_blocking(move || {
             Record::create(&path, &note).map_err(Obstacle::Record)?;
-            host.bear_shim().map_err(Obstacle::Shim)
+            host.nursery().bear(&host.deadline).map_err(Obstacle::Shim)
         });
-        let control = control.await.map_err(Obstacle::Aborted)??;
-        let mut companion = Companion::new(control).map_err(Obstacle::Shim)?;
+        let born = born.await.map_err(Obstacle::Aborted)??;
+        let begin_by = Instant::now() + BEGIN_MAX;
+        let mut companion = Companion::new(born, begin_by).map_err(Obstacle::Shim)?;
         let Machinery::Shim { kind, .. } = self.host.machinery else {
             unreachable!("a fake needs no shim")
         };
         let (site, spec) = (self.host.site.clone(), self.order.spec.clone());
         let job = Job { id: self.order.id, kind, site, spec };
-        companion.say(&encode(&job)).await.map_err(Obstacle::Shim)?;
+        // A large job does not fit into what waits for a shim that is not there.
+        let said = timeout_at(begin_by, companion.say(&encode(&job))).await;
+        match said {
+            Ok(said) => said.map_err(Obstacle::Shim)?,
+            Err(_elapsed) => {
+                self.give_up_nursery(companion.nursery).await;
+                return Err(Obstacle::Deaf);
+            }
+        }
         Ok(companion)
+    }
+
+    /// What was asked of it comes to nothing; the next attempt has another.
+    async fn give_up_nursery(&self, number: u64) {
+        warn!("no shim begins; another nursery takes the place of the one that bears none");
+        let host = Arc::clone(&self.host);
+        if let Err(error) = spawn_blocking(move || host.nursery().give_up(number)).await {
+            warn!(error = chain(&error), "the nursery is not given up");
+        }
     }
 
     /// Listens until the shim has told the end, or is gone without.
     async fn accompany(&mut self, companion: &mut Companion) -> Option<Ended> {
         loop {
-            let give_up_at = companion.give_up_at;
+            let (give_up_at, begin_by) = (companion.give_up_at, companion.begin_by);
             tokio::select! {
                 word = companion.hear() => match word {
                     Ok(Some(Word::Ended(ended))) => return Some(ended),
-                    Ok(Some(Word::Begun { pid })) => self.watch(companion, pid),
+                    Ok(Some(Word::Begun { pid })) => {
+                        companion.begin_by = None;
+                        self.watch(companion, pid);
+                    }
                     Ok(Some(word)) => self.on_word(word),
                     Ok(None) => return None,
                     Err(error) => {
@@ -143,6 +174,10 @@ impl Driver {
                 grace = self.line.stop() => companion.stop(grace).await,
                 () = sleep_until(give_up_at.unwrap_or_else(Instant::now)), if give_up_at.is_some() => {
                     warn!("the shim does not stop its attempt; killing it");
+                    return None;
+                }
+                () = sleep_until(begin_by.unwrap_or_else(Instant::now)), if begin_by.is_some() => {
+                    self.give_up_nursery(companion.nursery).await;
                     return None;
                 }
             }
@@ -240,9 +275,9 @@ impl Driver {
 // === impl Inner ===
 
 impl Inner {
-    fn bear_shim(&self) -> io::Result<OwnedFd> {
+    fn nursery(&self) -> &Nursery {
         match &self.machinery {
-            Machinery::Shim { nursery, .. } => nursery.bear(&self.deadline),
+            Machinery::Shim { nursery, .. } => nursery,
             Machinery::Fake(_) => unreachable!("a fake needs no shim"),
         }
     }
@@ -251,12 +286,18 @@ impl Inner {
 // === impl Companion ===
 
 impl Companion {
-    fn new(control: OwnedFd) -> io::Result<Self> {
-        let socket = std::os::unix::net::UnixStream::from(control);
+    fn new(born: Born, begin_by: Instant) -> io::Result<Self> {
+        let socket = std::os::unix::net::UnixStream::from(born.control);
         socket.set_nonblocking(true)?;
-        let socket = UnixStream::from_std(socket)?;
-        let frames = Frames::default();
-        Ok(Self { socket, frames, process: None, is_silent: false, give_up_at: None })
+        Ok(Self {
+            socket: UnixStream::from_std(socket)?,
+            frames: Frames::default(),
+            process: None,
+            is_silent: false,
+            give_up_at: None,
+            begin_by: Some(begin_by),
+            nursery: born.nursery,
+        })
     }
 
     async fn say(&mut self, frame: &[u8]) -> io::Result<()> {

@@ -11,6 +11,7 @@ use std::{
     mem::MaybeUninit,
     os::fd::{AsFd, OwnedFd},
     process::Child,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -20,6 +21,7 @@ use rustix::{
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
         SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+        sockopt::{Timeout, set_socket_timeout},
     },
     process::{WaitOptions, setsid, wait},
     thread::set_name,
@@ -30,6 +32,9 @@ use crate::Deadline;
 
 /// Ended shims are taken in when the next one is born, or after this long.
 const REAP_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+/// A nursery that has taken nothing in for this long stands still. Some hundreds of sockets lie ready
+/// for it before anybody waits.
+const TAKE_MAX: Duration = Duration::from_secs(5);
 /// What the nursery and its shims are called in lists of processes.
 const NAME: &CStr = c"windlass-shim";
 /// A message is one byte; what counts is the descriptor that comes with it.
@@ -39,14 +44,32 @@ const MESSAGE: [u8; 1] = [0];
 #[derive(Debug)]
 pub(crate) struct Nursery {
     program: Program,
-    /// `None`: not started yet, or found dead.
-    live: Mutex<Option<Live>>,
+    live: Mutex<Slot>,
+}
+
+/// The nursery in use.
+#[derive(Debug, Default)]
+struct Slot {
+    /// `None`: not started yet, found dead, or given up.
+    live: Option<Live>,
+    /// How many there have been.
+    started: u64,
 }
 
 #[derive(Debug)]
 struct Live {
+    number: u64,
     process: Child,
     socket: OwnedFd,
+}
+
+/// A shim that is asked for. Nobody knows yet whether it comes.
+#[derive(Debug)]
+pub(crate) struct Born {
+    /// The daemon's end of its control socket, which ends when the shim does.
+    pub(crate) control: OwnedFd,
+    /// Which nursery it is to come from.
+    pub(crate) nursery: u64,
 }
 
 /// What a process of the nursery turns out to be.
@@ -61,32 +84,45 @@ pub(super) enum Role {
 
 impl Nursery {
     pub(crate) fn new(program: Program) -> Self {
-        Self { program, live: Mutex::new(None) }
+        Self { program, live: Mutex::default() }
     }
 
-    /// A new shim; returns the daemon's end of its control socket, which ends when the shim does. A
-    /// nursery that died is replaced: its shims live on without it.
-    pub(crate) fn bear(&self, deadline: &Deadline) -> io::Result<OwnedFd> {
+    /// Asks for a new shim. A nursery that died, or takes nothing more in, is replaced: its shims live
+    /// on without it.
+    pub(crate) fn bear(&self, deadline: &Deadline) -> io::Result<Born> {
         let (control, shims) = pair(SocketType::STREAM)?;
-        let mut live = self.live.lock();
-        if let Some(nursery) = &*live
+        let mut slot = self.live.lock();
+        if let Some(nursery) = &slot.live
             && hand_over(&nursery.socket, &shims).is_ok()
         {
-            return Ok(control);
+            return Ok(Born { control, nursery: nursery.number });
         }
-        let nursery = live.insert(self.start(deadline)?);
+        slot.started += 1;
+        let number = slot.started;
+        let nursery = slot.live.insert(self.start(number, deadline)?);
         hand_over(&nursery.socket, &shims)?;
-        Ok(control)
+        Ok(Born { control, nursery: number })
     }
 
-    fn start(&self, deadline: &Deadline) -> io::Result<Live> {
+    /// No shim came of this one: it is killed, and whoever asks next gets another. What it was asked
+    /// for and has not borne ends with it.
+    pub(crate) fn give_up(&self, number: u64) {
+        let mut slot = self.live.lock();
+        let given_up = slot.live.take_if(|nursery| nursery.number == number);
+        // Its end is waited for without keeping others from theirs.
+        drop(slot);
+        drop(given_up);
+    }
+
+    fn start(&self, number: u64, deadline: &Deadline) -> io::Result<Live> {
         let (socket, theirs) = pair(SocketType::SEQPACKET)?;
+        set_socket_timeout(&socket, Timeout::Send, Some(TAKE_MAX))?;
         let mut command = self.program.command();
         // Standard streams are the only descriptors that can be passed without code between fork and
         // exec. Standard error stays the daemon's, for the words of a panic.
         let process =
             command.stdin(theirs).stdout(deadline.memory().try_clone_to_owned()?).spawn()?;
-        Ok(Live { process, socket })
+        Ok(Live { number, process, socket })
     }
 }
 

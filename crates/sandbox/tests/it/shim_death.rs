@@ -92,3 +92,21 @@ async fn shims_outlive_their_nursery_and_it_is_replaced() {
     attempt.stop(Duration::ZERO);
     assert_eq!(ended(&mut attempt).await.outcome, Outcome::Stopped);
 }
+
+/// Whoever waits for a shim that does not come would wait for ever, and keep what is reserved for it.
+#[tokio::test]
+async fn a_nursery_that_stands_still_is_replaced() {
+    let mut scene = Scene::open(Kind::Process).await;
+    let mut attempt = scene.start(shell("exec sleep 100005"));
+    let nursery = parent(shim_of("100005").await);
+    send(nursery, Signal::STOP);
+    let mut waiting = scene.start(shell("exit 0"));
+    let Outcome::NeverStarted { reason } = ended(&mut waiting).await.outcome else {
+        panic!("a nursery that stands still bore a shim")
+    };
+    assert!(reason.contains("before the command began"), "{reason}");
+    assert_eq!(scene.run("exit 9").await.outcome, exited(9), "another one is there");
+    assert_eq!(processes_with("100005").len(), 1, "what it bore lives on");
+    attempt.stop(Duration::ZERO);
+    assert_eq!(ended(&mut attempt).await.outcome, Outcome::Stopped);
+}
