@@ -25,6 +25,10 @@ const CREATE_TRIES_MAX: u32 = 5;
 /// The weight of the daemon against all its tasks together: the most there is.
 const DAEMON_WEIGHT: &str = "10000";
 
+/// What all tasks of all nodes weigh together where the daemon is not beside them in a delegated group:
+/// half of what any single process outside weighs, on v2 and on v1.
+const SHARED_WEIGHT: [(&str, &str); 2] = [("cpu.weight", "50"), ("cpu.shares", "512")];
+
 /// The groups below `/windlass/HOST_ID`, or below the same in a delegated group. Nothing outside is
 /// ever listed, killed or removed.
 #[derive(Clone, Debug)]
@@ -84,7 +88,7 @@ impl Tree {
     }
 
     /// Lets the daemon step aside in a delegated group, and outweigh its tasks there. Elsewhere it
-    /// stays where it is: a process outside all groups weighs as much as all of a group together.
+    /// stays where it is, and the group above all tasks is made lighter than it.
     pub fn settle_daemon(&self, pid: i32) -> Result<(), Error> {
         let Some(mount) = self.layout.unified.as_ref().filter(|_| self.base != Path::new("/"))
         else {
@@ -138,6 +142,9 @@ impl Tree {
                 result => result?,
             }
         }
+        if self.base == Path::new("/") {
+            lighten(shared)?;
+        }
         if self.layout.is_v2() { hand_down(host) } else { Ok(()) }
     }
 }
@@ -159,6 +166,17 @@ fn hand_down(dir: &Path) -> Result<(), Error> {
     }
     let all = REQUIRED_V2.map(|controller| format!("+{controller}")).join(" ");
     write(dir, "cgroup.subtree_control", &all)
+}
+
+/// Only the hierarchy of processors has one of the files; and another node may tidy the group up.
+fn lighten(shared: &Path) -> Result<(), Error> {
+    for (file, weight) in SHARED_WEIGHT {
+        match write(shared, file, weight) {
+            Err(Error::Write { source, .. }) if is_gone(&source) => {}
+            written => written?,
+        }
+    }
+    Ok(())
 }
 
 fn create_if_missing(dir: &Path) -> Result<(), Error> {

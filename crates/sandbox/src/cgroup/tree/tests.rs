@@ -78,6 +78,23 @@ fn limits_are_written_and_use_is_read() {
     assert_eq!(group.account().unwrap(), Account { usage, oom_kills: 1 });
 }
 
+/// Of a delegated group the daemon takes its share otherwise.
+#[test]
+fn outside_a_delegated_group_all_tasks_together_weigh_less_than_a_process() {
+    let plain = Plain::new();
+    plain.put("windlass", "cpu.weight", "");
+    let tree = plain.tree("a");
+    let leaf = plain.mount.path().join("windlass/a").join(NAME);
+    tree.create_parents(&leaf).unwrap();
+    assert_eq!(plain.get("windlass", "cpu.weight"), "50");
+    assert!(!plain.mount.path().join("windlass/cpu.shares").exists(), "it is of v1");
+
+    plain.put("windlass", "cpu.weight", "100");
+    plain.put("windlass", "cpu.shares", "1024");
+    Tree { base: PathBuf::from("/windlass"), ..tree }.create_parents(&leaf).unwrap();
+    assert_eq!(plain.get("windlass", "cpu.weight"), "100");
+}
+
 #[test]
 fn a_missing_limit_is_an_error_unless_there_is_nothing_to_limit() {
     let plain = Plain::new();
