@@ -13,6 +13,7 @@ mod sweep;
 
 use std::{fs::File, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
@@ -20,8 +21,9 @@ pub use attempt::{Attempt, Event, Stopper};
 pub use error::Error;
 pub use options::{Engine, NOTE_BYTES_MAX, Options, Order};
 
+use self::sweep::{Sweep, Unwanted};
 use crate::{
-    AttemptId, Deadline, Ended, Kind, Runtime, Site, fake,
+    AttemptId, Boottime, Deadline, Ended, Kind, Runtime, Site, fake,
     lifecycle::Drivers,
     log::Log,
     places::{self, Places, unless_missing},
@@ -42,6 +44,7 @@ struct Inner {
     site: Site,
     machinery: Machinery,
     deadline: Deadline,
+    unwanted: Mutex<Unwanted>,
     /// Held as long as the host or any of its attempts is.
     _lock: File,
 }
@@ -161,8 +164,8 @@ impl Host {
         .await
     }
 
-    /// Removes the directories, logs and all, of attempts whose task is not wanted any more and that
-    /// nothing was written to for `age_min`. Returns how many it removed.
+    /// Removes the directories, logs and all, of attempts whose task is not wanted any more and was not
+    /// for `age_min`, as far as this was asked. Returns how many it removed.
     ///
     /// # Errors
     ///
@@ -172,8 +175,12 @@ impl Host {
         is_wanted: impl Fn(Uuid) -> bool + Send + 'static,
         age_min: Duration,
     ) -> Result<usize, Error> {
-        let places = self.inner.places.clone();
-        on_disk(move || sweep::sweep(&places, is_wanted, age_min)).await
+        let inner = Arc::clone(&self.inner);
+        on_disk(move || {
+            let by = Sweep { is_wanted, age_min, now: Boottime::now() };
+            sweep::sweep(&inner.places, &mut inner.unwanted.lock(), by)
+        })
+        .await
     }
 
     /// Waits until every attempt has ended. It stops none: do that before, or set the deadline.

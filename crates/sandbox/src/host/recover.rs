@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,
@@ -52,6 +53,7 @@ pub(super) fn open(options: &Options) -> Result<(Inner, Leftovers), Error> {
         places,
         machinery,
         deadline: Deadline::new().map_err(Error::Deadline)?,
+        unwanted: Mutex::default(),
         _lock: lock,
     };
     let leftovers = recover(&inner)?;

@@ -1,8 +1,8 @@
 //! Removes the directories of attempts that nobody wants to read any more.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -10,20 +10,39 @@ use std::{
 use uuid::Uuid;
 
 use super::Error;
-use crate::{AttemptId, boottime::wall_time, places::Places};
+use crate::{AttemptId, Boottime, places::Places};
+
+/// Since when each attempt that has a directory is known to have no task. A restart begins anew: logs
+/// are kept longer then, never shorter.
+pub(super) type Unwanted = BTreeMap<AttemptId, Boottime>;
+
+/// What to sweep by.
+pub(super) struct Sweep<W> {
+    pub(super) is_wanted: W,
+    /// Without a task.
+    pub(super) age_min: Duration,
+    pub(super) now: Boottime,
+}
 
 pub(super) fn sweep(
     places: &Places,
-    is_wanted: impl Fn(Uuid) -> bool,
-    age_min: Duration,
+    unwanted: &mut Unwanted,
+    Sweep { is_wanted, age_min, now }: Sweep<impl Fn(Uuid) -> bool>,
 ) -> Result<usize, Error> {
+    let known = std::mem::take(unwanted);
     let mut removed = 0;
     for (task, path) in named(&places.tasks())? {
         if is_wanted(task) {
             continue;
         }
         for (number, dir) in named::<u32>(&path)? {
-            if is_in_use(places, AttemptId { task, number })? || age(&dir)? < age_min {
+            let id = AttemptId { task, number };
+            if is_in_use(places, id)? {
+                continue;
+            }
+            let since = known.get(&id).copied().unwrap_or(now);
+            if since.until(now) < age_min {
+                unwanted.insert(id, since);
                 continue;
             }
             fs::remove_dir_all(&dir).map_err(|source| Error::Remove { path: dir, source })?;
@@ -59,20 +78,29 @@ fn is_in_use(places: &Places, id: AttemptId) -> Result<bool, Error> {
     path.try_exists().map_err(|source| Error::Read { path, source })
 }
 
-/// How long nothing was written; by the newest file, because appending does not touch a directory.
-fn age(dir: &Path) -> Result<Duration, Error> {
-    let newest = || {
-        let mut newest = modified(&fs::metadata(dir)?);
-        for entry in fs::read_dir(dir)? {
-            newest = newest.max(modified(&entry?.metadata()?));
-        }
-        Ok(newest)
-    };
-    let newest = newest().map_err(|source| Error::Read { path: dir.to_owned(), source })?;
-    Ok(wall_time().saturating_sub(newest))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Since the epoch.
-fn modified(metadata: &fs::Metadata) -> Duration {
-    Duration::from_secs(u64::try_from(metadata.mtime()).unwrap_or(0))
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    /// The hour begins when the task goes, however long ago its last word was written.
+    #[test]
+    fn a_directory_goes_when_it_had_no_task_for_long_enough() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = Places::new(dir.path());
+        places.create().unwrap();
+        let id = AttemptId { task: Uuid::from_u128(7), number: 1 };
+        fs::create_dir_all(places.attempt(id)).unwrap();
+        let mut unwanted = Unwanted::new();
+        let mut at = |seconds, wanted| {
+            let now = Boottime(Duration::from_secs(seconds));
+            let by = Sweep { is_wanted: |_: Uuid| wanted, age_min: HOUR, now };
+            sweep(&places, &mut unwanted, by).unwrap()
+        };
+        assert_eq!(at(100_000, true), 0, "it has a task");
+        assert_eq!(at(200_000, false), 0, "it had one until now");
+        assert_eq!(at(203_599, false), 0);
+        assert_eq!(at(203_600, false), 1);
+    }
 }
