@@ -39,7 +39,7 @@ pub(super) async fn measure(
     let root = options.scratch.join("root");
     rivals::make_root(&root)?;
     let mut measured = vec![ours(options, &root).await.context("windlass")?];
-    let mut not_measured = Vec::new();
+    let mut not_measured = rivals::absent(&options.rivals);
     progress(&measured[0].to_string());
     for program in &options.rivals {
         let rival = Arc::new(Rival::new(program, &options.scratch.join("bundles"), &root)?);

@@ -34,6 +34,13 @@ pub(super) fn installed() -> Vec<PathBuf> {
     NAMES.iter().filter_map(find).collect()
 }
 
+/// Why each of the others is not measured. Debian's packages are called as the programs are.
+pub(super) fn absent(installed: &[PathBuf]) -> Vec<String> {
+    let is_absent = |name: &&&str| !installed.iter().any(|program| program.ends_with(name));
+    let reason = |name: &&str| format!("{name}: it is not installed (apt-get install {name})");
+    NAMES.iter().filter(is_absent).map(reason).collect()
+}
+
 /// A folder with `true` and the libraries it needs, and nothing else.
 pub(super) fn make_root(root: &Path) -> Result<()> {
     let listed = std::process::Command::new("ldd").arg(COMMAND).output().context("run ldd")?;
@@ -133,4 +140,21 @@ fn config(root: &Path) -> Value {
             "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"],
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_there_is_named() {
+        let told = |installed: &[&str]| {
+            let installed: Vec<PathBuf> = installed.iter().map(PathBuf::from).collect();
+            absent(&installed)
+        };
+        assert_eq!(told(&["/usr/sbin/runc", "/usr/bin/crun"]), [] as [String; 0]);
+        let crun = "crun: it is not installed (apt-get install crun)";
+        assert_eq!(told(&["/usr/sbin/runc"]), [crun]);
+        assert_eq!(told(&[]).len(), 2);
+    }
 }
