@@ -246,6 +246,9 @@ pub(crate) struct DrainArgs {
     pub(crate) name: String,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 /// `KEY=VALUE`; the value may be empty.

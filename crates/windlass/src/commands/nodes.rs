@@ -10,6 +10,13 @@ use crate::{
     report::{self, Outcome},
 };
 
+/// A node that was told to leave, by the name it was called.
+#[derive(Clone, Debug, Serialize)]
+struct Drained {
+    node: String,
+    draining: bool,
+}
+
 /// A node as it is printed.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Described {
@@ -54,9 +61,10 @@ async fn list(arguments: NodesListArgs) -> Outcome {
 async fn drain(arguments: DrainArgs) -> Outcome {
     let client = connect::open(&arguments.connect).await?;
     client.drain(&arguments.name).await.map_err(connect::failure)?;
-    let name = arguments.name;
-    report::words(&format!("{name} takes no more tasks, and leaves when those it runs have ended"));
-    Ok(())
+    let drained = Drained { node: arguments.name, draining: true };
+    print(arguments.output, &drained, |Drained { node, .. }| {
+        format!("{node} takes no more tasks, and leaves when those it runs have ended")
+    })
 }
 
 fn table(nodes: &[Described]) -> String {

@@ -95,8 +95,8 @@ fn nodes_say_what_they_enforce_and_drain() {
     assert_eq!(nodes[0]["limits_enforced"], false);
     let table = node.ask(&["nodes"]).stdout;
     assert!(table.contains("not enforced") && table.contains("ready"), "{table}");
-    let drained = node.ask(&["nodes", "drain", "node1"]);
-    assert_eq!(drained.code, Some(0), "{drained:?}");
+    let drained = node.json(&["nodes", "drain", "node1"]);
+    assert_eq!(drained, serde_json::json!({ "node": "node1", "draining": true }));
     until(|| {
         let nodes = node.json(&["nodes"]);
         (nodes == serde_json::json!([])).then_some(())
