@@ -7,12 +7,14 @@
 //! | `act` | carrying out one action |
 //! | `call` | one call to the provider: intent first, outcome after |
 //! | `drains` | removals under way, between iterations |
+//! | `estimate` | how long the estimate of one group has taken |
 //! | `stepped` | the loop without a process around it |
 //! | `tell` | Events, metrics and logs of what was noticed |
 
 mod act;
 mod call;
 mod drains;
+mod estimate;
 mod look;
 mod stepped;
 mod tell;
@@ -55,6 +57,9 @@ const DRAIN_TICK: Duration = Duration::from_secs(1);
 /// Tells the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
+/// Tells whether the lead is still ours.
+pub type Leads = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// The loop and everything it needs.
 pub(crate) struct Driver<P, C> {
     pub(crate) options: Arc<Options>,
@@ -63,6 +68,8 @@ pub(crate) struct Driver<P, C> {
     pub(crate) clock: Clock,
     /// Nobody else is asked if there is none.
     pub(crate) standing: Option<election::Handle>,
+    /// Asked before everything that others would notice.
+    pub(crate) leads: Leads,
     pub(crate) wakes: Arc<Notify>,
     pub(crate) metrics: Metrics,
     pub(crate) shown: Shown,
@@ -164,7 +171,7 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
     }
 
     fn is_leading(&self) -> bool {
-        self.standing.as_ref().is_none_or(election::Handle::is_leading)
+        (self.leads)()
     }
 
     fn on_success(&self, next: Next) -> Next {

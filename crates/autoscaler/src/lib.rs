@@ -32,7 +32,7 @@ pub mod service;
 mod view;
 mod world;
 
-pub use driver::{Clock, Parts, Stepped, TermError};
+pub use driver::{Clock, Leads, Parts, Stepped, TermError};
 pub use options::Options;
 pub use record::Recorder;
 pub use service::{Service, StartError, Surroundings};

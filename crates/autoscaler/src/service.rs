@@ -107,6 +107,7 @@ impl<P: Provider + 'static> Service<P> {
         let health = health.answering(answers).also_live_at(HEALTH_CHECK_PATH);
         let address = health.address();
         let (election, standing) = election.unzip();
+        let asked: Option<election::Handle> = standing.clone();
         let driver = Driver {
             preferences: Preferences::new(options.expander.clone()),
             options: Arc::new(options),
@@ -114,6 +115,7 @@ impl<P: Provider + 'static> Service<P> {
             wakes: kubernetes.wakes(),
             cluster: Arc::new(kubernetes),
             clock: Arc::new(clock),
+            leads: Arc::new(move || asked.as_ref().is_none_or(election::Handle::is_leading)),
             standing,
             metrics,
             shown,

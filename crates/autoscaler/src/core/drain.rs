@@ -90,6 +90,8 @@ pub enum Reply {
     Tainted(Effect),
     Evicted { pod: PodKey, outcome: Evicted },
     Deleted(Effect),
+    /// The provider was not asked: it did not do what it was asked for this group just before.
+    Postponed,
     Lifted(Effect),
 }
 
@@ -333,6 +335,8 @@ impl Drain {
                 let why = "its group has changed meanwhile".to_owned();
                 self.phase = Phase::RollingBack { why };
             }
+            // Pods may have come meanwhile, so they are looked at once more.
+            Reply::Postponed => self.phase = Phase::Settling { since: now },
             Reply::Lifted(Effect::Done) => {
                 let Phase::RollingBack { why } = &self.phase else { return None };
                 return Some(End::RolledBack { order: order(), why: why.clone() });

@@ -201,12 +201,22 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Goes on without the rest of the estimate at hand; says of which group.
+    /// The group whose new nodes are being estimated, if one is.
+    #[must_use]
+    pub fn estimating(&self) -> Option<&GroupId> {
+        match &self.stage {
+            Stage::ScalingUp(_, scale_up) => scale_up.at(),
+            _ => None,
+        }
+    }
+
+    /// Goes on without the rest of the estimate at hand; says of which group. Whether pods fit nodes
+    /// that are there is looked at to the end: cut short, it would ask for nodes that nobody needs.
     pub fn cut(&mut self) -> Option<GroupId> {
+        let group = self.estimating()?.clone();
         let Stage::ScalingUp(_, scale_up) = &mut self.stage else { return None };
-        let group = scale_up.at().cloned();
         scale_up.cut();
-        group
+        Some(group)
     }
 
     /// Takes in what came of the last action.
@@ -223,6 +233,10 @@ impl<'a> Iteration<'a> {
             Effect::Failed(_) | Effect::Unknown | Effect::Stale => {}
         }
         self.touched.insert(group.clone());
+        if matches!(effect, Effect::Failed(_) | Effect::Unknown) {
+            // A provider that does not answer for a group is waited for once.
+            self.queue.retain(|it| !matches!(it, Action::Call(call) if call.group() == group));
+        }
         match call {
             Call::Increase { .. } if effect.may_have_happened() => {
                 self.has_grown = true;

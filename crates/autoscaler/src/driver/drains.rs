@@ -1,7 +1,7 @@
 //! Removals under way: what each needs now is done, all at once but for calls to the provider, which
 //! go one by one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
 use registry::NodeName;
@@ -10,7 +10,7 @@ use super::act::mark_node;
 use super::term::{Sight, Term, TermError};
 use super::{Driver, tell};
 use crate::cluster::{Cluster, Event, Mark};
-use crate::core::{Command, Config, End, Evicted, PodKey, Reply, World};
+use crate::core::{Command, Config, Effect, End, Evicted, PodKey, Reply, World};
 use crate::provider::Provider;
 use crate::record::{Change, Entry};
 use crate::world;
@@ -71,10 +71,28 @@ impl Term {
         for (node, reply) in replies.into_iter().flatten() {
             self.on_reply(driver, (&node, reply), world);
         }
-        for command in calls {
+        self.delete(driver, calls, world).await
+    }
+
+    /// One after the other. A provider that does not answer for a group is waited for once: the rest of
+    /// the group is for the next step, and the other groups have their turn.
+    async fn delete<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        commands: Vec<Command>,
+        world: &World,
+    ) -> Result<(), TermError> {
+        let mut faulty = BTreeSet::new();
+        for command in commands {
             let Command::Delete { node, call } = command else { continue };
-            let effect = self.call(driver, &call, world).await?;
-            self.on_reply(driver, (&node, Reply::Deleted(effect)), world);
+            let reply = match faulty.contains(call.group()) {
+                true => Reply::Postponed,
+                false => Reply::Deleted(self.call(driver, &call, world).await?),
+            };
+            if matches!(reply, Reply::Deleted(Effect::Failed(_) | Effect::Unknown)) {
+                faulty.insert(call.group().clone());
+            }
+            self.on_reply(driver, (&node, reply), world);
         }
         Ok(())
     }

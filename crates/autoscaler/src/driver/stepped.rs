@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::term::{Term, TermError};
-use super::{Clock, Driver};
+use super::{Clock, Driver, Leads};
 use crate::cluster::Cluster;
 use crate::core::{Account, Memory};
 use crate::metrics::Metrics;
@@ -32,6 +32,7 @@ pub struct Parts<P, C> {
     pub provider: P,
     pub cluster: Arc<C>,
     pub clock: Clock,
+    pub leads: Leads,
     pub recorder: Option<Recorder>,
 }
 
@@ -40,7 +41,7 @@ pub struct Parts<P, C> {
 impl<P: Provider, C: Cluster> Stepped<P, C> {
     #[must_use]
     pub fn new(options: Options, parts: Parts<P, C>) -> Self {
-        let Parts { provider, cluster, clock, recorder } = parts;
+        let Parts { provider, cluster, clock, leads, recorder } = parts;
         let health = Health::default();
         let driver = Driver {
             preferences: Preferences::new(options.expander.clone()),
@@ -49,6 +50,7 @@ impl<P: Provider, C: Cluster> Stepped<P, C> {
             cluster,
             clock,
             standing: None,
+            leads,
             wakes: Arc::new(Notify::new()),
             metrics: Metrics::new(&mut Metered::default()),
             shown: Shown::default(),

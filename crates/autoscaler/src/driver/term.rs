@@ -8,6 +8,7 @@ use registry::{Facts, Registry};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::estimate::Estimate;
 use super::{Driver, Next};
 use crate::cluster::{self, Cluster};
 use crate::core::iteration;
@@ -31,8 +32,15 @@ pub(super) struct Term {
     pub(super) reported: BTreeSet<String>,
     /// What pods, nodes and the cluster were told, likewise.
     pub(super) told: BTreeSet<String>,
-    /// What would have been done, likewise.
-    pub(super) foreseen: BTreeSet<String>,
+    /// What would have been done, by the last iteration and by the one at hand: what is still foreseen
+    /// is not told again.
+    pub(super) foreseen: Foreseen,
+}
+
+#[derive(Default)]
+pub(super) struct Foreseen {
+    before: BTreeSet<String>,
+    now: BTreeSet<String>,
 }
 
 /// What one iteration has looked at.
@@ -60,6 +68,19 @@ pub enum TermError {
     Lost,
     #[error("asked to stop")]
     Stopping,
+}
+
+// === impl Foreseen ===
+
+impl Foreseen {
+    fn on_iteration(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
+
+    /// Whether neither the last iteration nor this one has said so.
+    fn is_news(&mut self, words: &str) -> bool {
+        self.now.insert(words.to_owned()) && !self.before.contains(words)
+    }
 }
 
 // === impl TermError ===
@@ -109,7 +130,7 @@ impl Term {
             marking_since: None,
             reported: BTreeSet::new(),
             told: BTreeSet::new(),
-            foreseen: BTreeSet::new(),
+            foreseen: Foreseen::default(),
         })
     }
 
@@ -151,7 +172,8 @@ impl Term {
         let mut iteration = Iteration::begin(inputs, &mut self.registry, &self.memory);
         self.tell_notices(driver, iteration.account().notices.clone());
         self.marking_since = None;
-        let mut thinking_since = Instant::now();
+        self.foreseen.on_iteration();
+        let mut estimate = Estimate::default();
         let mut looks = 0;
         loop {
             match iteration.next(&mut self.registry, &mut self.memory, STEPS) {
@@ -159,15 +181,15 @@ impl Term {
                     let effect = self.act(driver, &action, world).await?;
                     iteration.on_effect(&effect, &mut self.memory);
                     self.log.enter(|| Entry::Acted { action, effect });
-                    thinking_since = Instant::now();
                 }
                 iteration::Next::Working => {
                     looks += 1;
-                    if thinking_since.elapsed() > driver.options.binpacking_duration_max {
-                        let group = iteration.cut();
+                    let (now, max) = (Instant::now(), driver.options.binpacking_duration_max);
+                    if estimate.is_overdue(iteration.estimating(), now, max)
+                        && let Some(group) = iteration.cut()
+                    {
                         self.log.enter(|| Entry::Cut { after: looks });
-                        tracing::warn!(?group, "the estimate is cut short: it takes too long");
-                        thinking_since = Instant::now();
+                        tracing::warn!(%group, "its estimate is cut short: it takes too long");
                     }
                     tokio::task::yield_now().await;
                 }
@@ -213,7 +235,7 @@ impl Term {
     }
 
     pub(super) fn foresee(&mut self, words: &str) {
-        if self.foreseen.insert(words.to_owned()) {
+        if self.foreseen.is_news(words) {
             tracing::info!("would {words}");
         }
     }
@@ -272,5 +294,25 @@ impl Term {
         let both = (&self.registry, &self.memory);
         let kept = self.keeper.keep(&*driver.cluster, both, (driver.clock)()).await;
         kept.map_err(TermError::Save)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Foreseen;
+
+    #[test]
+    fn what_is_foreseen_is_told_when_it_begins_and_when_it_comes_again() {
+        let mut foreseen = Foreseen::default();
+        let mut iteration = |words: &[&str]| {
+            foreseen.on_iteration();
+            let news = words.iter().filter(|words| foreseen.is_news(words)).count();
+            (news, foreseen.before.len() + foreseen.now.len())
+        };
+        assert_eq!(iteration(&["raise", "remove", "remove"]), (2, 2));
+        assert_eq!(iteration(&["raise"]), (0, 3));
+        assert_eq!(iteration(&["raise", "remove"]), (1, 3));
+        assert_eq!(iteration(&[]), (0, 2));
+        assert_eq!(iteration(&[]), (0, 0), "nothing is kept");
     }
 }

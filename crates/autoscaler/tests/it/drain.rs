@@ -144,6 +144,15 @@ fn the_providers_word_ends_it() {
 }
 
 #[test]
+fn what_is_postponed_is_asked_for_again() {
+    let mut removal = Removal::new("").tainted();
+    assert_eq!(removal.after(1), ["delete"]);
+    assert_eq!(removal.reply(Reply::Postponed), None);
+    assert!(removal.after(4).is_empty(), "pods may have come");
+    assert_eq!(removal.after(1), ["delete"]);
+}
+
+#[test]
 fn daemons_are_asked_once_and_not_waited_for() {
     let daemon = ", {name: d, node: n, cpu: 100m, app: d, kind: DaemonSet}";
     let mut removal = Removal::new(&format!("{POD}{daemon}")).tainted();

@@ -1,6 +1,8 @@
 //! What holds of any cluster, seeded.
 
+mod faults;
 mod generated;
+mod places;
 
 use std::collections::BTreeMap;
 
@@ -123,45 +125,6 @@ fn what_was_asked_for_is_not_asked_for_again() {
 fn is_spread(scene: &Scene, pod: &PodKey) -> bool {
     let words = scene.words.pods.iter().find(|words| words.name == pod.name);
     words.is_some_and(|words| words.spec.topology_spread_constraints.is_some())
-}
-
-#[test]
-fn a_fault_in_one_group_leaves_the_others_decisions() {
-    worlds(|scene, seed| {
-        // Pods of the faulty group's own would go elsewhere, so here none wait.
-        scene.words.pods.retain(|pod| pod.node.is_some());
-        let healthy = scene.run();
-        let mut faulty = Scene::new(&cluster(&mut Chance::new(seed)));
-        faulty.seed = seed;
-        faulty.words.pods.retain(|pod| pod.node.is_some());
-        let Some(struck) = faulty.words.groups.first_mut() else { return };
-        struck.fault = true;
-        let id = struck.id.clone();
-        let account = faulty.run();
-        for (group, verdict) in &healthy.groups {
-            if group.0 != id {
-                assert_eq!(Some(verdict), account.groups.get(group), "seed {seed}: {group}");
-            }
-        }
-    });
-}
-
-#[test]
-fn nodes_that_go_leave_their_pods_a_place() {
-    worlds(|scene, seed| {
-        let account = scene.run_for(std::time::Duration::from_mins(10));
-        let going: Vec<_> = account.removals.iter().map(|order| order.node.0.clone()).collect();
-        for order in &account.removals {
-            let words = scene.words.groups.iter().find(|it| it.id == order.group.0).unwrap();
-            assert!(words.min >= 0 && order.floor == u32::try_from(words.min).unwrap());
-            let pods = scene.words.pods.iter();
-            let blocks = pods.filter(|pod| pod.node.as_ref() == Some(&order.node.0));
-            for pod in blocks {
-                assert!(pod.app.is_some(), "seed {seed}: {} goes with {}", order.node, pod.name);
-            }
-        }
-        assert!(going.len() <= 10, "seed {seed}");
-    });
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod broken;
 mod crash;
 mod days;
 mod health;
+mod leaders;
 mod leaving;
 mod other;
 mod provision;

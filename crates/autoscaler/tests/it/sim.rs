@@ -7,6 +7,7 @@ pub(crate) mod kubernetes;
 pub(crate) mod objects;
 mod provider;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub(crate) struct Sim {
     pub(crate) points: usize,
     /// At which of them the process dies.
     pub(crate) dies_at: Option<usize>,
+    /// Which of them a call to the provider follows.
+    pub(crate) calling: BTreeSet<usize>,
     /// Whether the state is lost with the process.
     pub(crate) loses_state: bool,
     /// Whether every iteration begins with what was saved.
@@ -98,6 +101,7 @@ impl Sim {
             events: Vec::new(),
             points: 0,
             dies_at: None,
+            calling: BTreeSet::new(),
             loses_state: false,
             restarts_always: false,
             is_fenced: false,
@@ -130,6 +134,7 @@ impl Sim {
             events: self.events.clone(),
             points: 0,
             dies_at: None,
+            calling: BTreeSet::new(),
             loses_state: false,
             restarts_always: false,
             is_fenced: self.is_fenced,
@@ -160,10 +165,15 @@ impl Sim {
 
     /// Everything moves on by one tick.
     pub(crate) fn tick(&mut self) {
+        self.advance();
+        self.iterate();
+    }
+
+    /// Everything but the autoscaler does.
+    pub(crate) fn advance(&mut self) {
         self.now += TICK;
         self.cloud.step(self.now);
         self.kube.tick(&self.cloud, self.now);
-        self.iterate();
     }
 
     pub(crate) fn run_for(&mut self, span: Duration) {

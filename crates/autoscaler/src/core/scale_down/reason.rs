@@ -89,10 +89,11 @@ impl fmt::Display for Against {
 
 impl fmt::Display for Cooldown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Who has lost its memory waits as if it had just happened.
         let (what, until) = match self {
-            Self::AfterAdd { until } => ("nodes were added", until),
-            Self::AfterDelete { until } => ("a node was removed", until),
-            Self::AfterFailure { until } => ("a removal failed", until),
+            Self::AfterAdd { until } => ("nodes were or may have been added", until),
+            Self::AfterDelete { until } => ("a node was or may have been removed", until),
+            Self::AfterFailure { until } => ("a removal failed or may have", until),
         };
         write!(f, "{what}; no node goes before {}", clock(*until))
     }

@@ -1,6 +1,6 @@
 //! Killed before any write or call, the next one goes on: nothing is asked for twice, nothing goes early.
 
-use crate::sim::{Sim, mins};
+use crate::sim::{Sim, TICK, mins};
 
 /// So many points are tried one by one; scenarios have fewer.
 const POINTS_MAX: usize = 400;
@@ -115,11 +115,10 @@ fn no_pod_is_lost_and_no_node_goes_early_while_pods_move() {
     });
 }
 
-/// A story that ends with a target lowered.
+/// A story that ends with a target lowered, in a group that has two nodes.
 fn stockout() -> Sim {
-    let mut sim = Sim::new(
-        "groups: [{id: a, max: 12}, {id: b, min: 1, max: 1, target: 1}]\nfaults: [{fault: stockout, group: a}]",
-    );
+    let mut sim =
+        Sim::new("groups: [{id: a, max: 12, target: 2}]\nfaults: [{fault: stockout, group: a}]");
     sim.deploy("web", 6, "2");
     sim.run_for(mins(13));
     sim
@@ -128,12 +127,22 @@ fn stockout() -> Sim {
 #[test]
 fn no_target_is_lowered_early_or_below_what_is_there() {
     let mut whole = stockout();
+    let asked = whole.target("a");
+    assert!(asked > 2, "{}", whole.story());
     run(&mut whole);
     let due = whole.calls("decrease")[0].at;
+    assert_eq!(whole.target("a"), 2, "{}", whole.story());
     at_every_point(&stockout(), |sim, when| {
         let lowered = sim.calls("decrease");
         assert!(lowered.iter().all(|noted| noted.at >= due), "{when}: {}", sim.story());
-        assert!(sim.target("b") >= 1, "{when}: {}", sim.story());
+        for _ in 0..mins(20).as_secs() / TICK.as_secs() {
+            let target = sim.target("a");
+            assert!((2..=asked).contains(&target), "{when}: {target}\n{}", sim.story());
+            assert_eq!(sim.kube.nodes.len(), 2, "{when}: {}", sim.story());
+            sim.tick();
+        }
+        let lowered = sim.calls("decrease").len();
+        assert!(lowered >= 1, "{when}: never given up\n{}", sim.story());
     });
 }
 

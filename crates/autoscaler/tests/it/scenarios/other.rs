@@ -48,3 +48,18 @@ fn groups_alike_share_an_increase() {
     assert_eq!(targets, [2, 2, 2], "{}", sim.story());
     assert_eq!(sim.running("web"), 12);
 }
+
+/// A provider that does not answer for one group is waited for once; then the other has its turn.
+#[test]
+fn a_group_that_does_not_answer_holds_up_one_call() {
+    let mut sim = Sim::new(
+        "groups: [{id: a, max: 5, target: 3}, {id: b, max: 5, target: 1}]\nfaults: [{fault: timeout-after-effect, group: a, method: NodeGroupDeleteNodes}]",
+    );
+    let at = sim.run_until(mins(15), |sim| !sim.calls("delete").is_empty());
+    let deleted = sim.calls("delete");
+    let groups: Vec<_> = deleted.iter().map(|it| it.what.rsplit_once('-').unwrap().0).collect();
+    assert!(deleted.iter().all(|noted| noted.at == at));
+    assert_eq!(groups, ["delete a", "delete b"], "{}", sim.story());
+    sim.run_until(mins(5), |sim| sim.kube.nodes.is_empty());
+    assert_eq!(sim.calls("delete").len(), 4, "{}", sim.story());
+}

@@ -1,7 +1,9 @@
 //! The simulated cluster as the loop sees it: what watches would have brought, and writes that take
 //! effect at once, or never if the process dies first.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use autoscaler::cluster::{About, Cluster, Controller, Error, Event, Mark, Saved, Snapshot, State};
@@ -30,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) points: usize,
     /// At which of them the process dies.
     pub(crate) dies_at: Option<usize>,
+    /// Which of them are followed by a call, without another question before it.
+    pub(crate) calling: BTreeSet<usize>,
     pub(crate) is_fenced: bool,
 }
 
@@ -48,16 +52,14 @@ impl Shared {
     }
 }
 
-/// Where the process may die: it never gets beyond.
+/// Where the process may die, or sleep until it is woken: it does not get beyond.
 pub(crate) async fn point(shared: &Mutex<Shared>) {
-    let is_dead = {
-        let mut shared = shared.lock();
-        shared.points += 1;
-        shared.is_dead()
+    shared.lock().points += 1;
+    let awake = |_: &mut Context<'_>| match shared.lock().is_dead() {
+        true => Poll::Pending,
+        false => Poll::Ready(()),
     };
-    if is_dead {
-        std::future::pending::<()>().await;
-    }
+    std::future::poll_fn(awake).await;
 }
 
 impl Cluster for SharedCluster {

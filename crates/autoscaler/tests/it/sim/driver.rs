@@ -1,13 +1,15 @@
 //! The autoscaler's own loop in the simulation: its iterations, its writes and its calls, and its death
 //! before or after any of them.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use autoscaler::cluster::State;
 use autoscaler::core::Memory;
 use autoscaler::options::Options;
-use autoscaler::{Parts, Recorder, Stepped, TermError};
+use autoscaler::{Parts, Recorder, Stepped};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use registry::Registry;
@@ -20,12 +22,18 @@ use super::provider::Machines;
 /// Looks at removals between two iterations.
 const DRAIN_STEPS: usize = 3;
 
-/// A process of the autoscaler, and what it shares with the rest of the world while it does something.
+/// A process of the autoscaler.
 pub(crate) struct Process {
     stepped: Stepped<Machines, SharedCluster>,
+    common: Common,
+}
+
+/// What a process and the rest of the world share while it does something.
+struct Common {
     handle: Handle,
     shared: Arc<Mutex<Shared>>,
     now: Arc<Mutex<Timestamp>>,
+    leads: Arc<AtomicBool>,
 }
 
 /// The process is no more.
@@ -60,10 +68,17 @@ impl Process {
         let clock: autoscaler::Clock = Arc::new(move || *read.lock());
         let handle = Handle::new(sim.cloud.clone(), clock.clone());
         let shared = Arc::new(Mutex::new(Shared::default()));
-        let provider = Machines { handle: handle.clone(), shared: shared.clone() };
-        let cluster = Arc::new(SharedCluster(shared.clone()));
-        let parts = Parts { provider, cluster, clock, recorder };
-        Self { stepped: Stepped::new(sim.options(), parts), handle, shared, now }
+        let leads = Arc::new(AtomicBool::new(true));
+        let asked = leads.clone();
+        let parts = Parts {
+            provider: Machines { handle: handle.clone(), shared: shared.clone() },
+            cluster: Arc::new(SharedCluster(shared.clone())),
+            clock,
+            leads: Arc::new(move || asked.load(Ordering::Relaxed)),
+            recorder,
+        };
+        let common = Common { handle, shared, now, leads };
+        Self { stepped: Stepped::new(sim.options(), parts), common }
     }
 }
 
@@ -79,9 +94,10 @@ impl Sim {
             Some(process) => process,
             None => Process::new(self, self.recorder.clone()),
         };
-        self.enter(&mut process);
-        let lived = live(&mut process);
-        self.leave(&mut process);
+        self.enter(&process.common);
+        let lived = finish(&process.common, std::pin::pin!(live(&mut process.stepped)));
+        self.leave(&process.common);
+        self.look_into(&process);
         match lived {
             Ok(()) => self.process = Some(process),
             Err(Killed) => {
@@ -117,11 +133,44 @@ impl Sim {
         }
     }
 
+    /// One iteration that stops at a point; then others go on without it, one of whom leads, until it
+    /// wakes and does what is left. False if it never came to that point.
+    pub(crate) fn iterate_asleep(
+        &mut self,
+        point: usize,
+        meanwhile: impl FnOnce(&mut Self),
+    ) -> bool {
+        let mut sleeper = match self.process.take() {
+            Some(process) => process,
+            None => Process::new(self, None),
+        };
+        self.dies_at = Some(point);
+        self.enter(&sleeper.common);
+        let Process { stepped, common } = &mut sleeper;
+        let mut work = std::pin::pin!(live(stepped));
+        let slept = finish(common, work.as_mut()).is_err();
+        self.leave(common);
+        self.dies_at = None;
+        if slept {
+            common.leads.store(false, Ordering::Relaxed);
+            meanwhile(self);
+            self.enter(common);
+            finish(common, work).expect("it does not stop again");
+            self.leave(common);
+        }
+        slept
+    }
+
+    /// Whether a process that sleeps at this point calls the provider as soon as it wakes.
+    pub(crate) fn is_before_a_call(&self, point: usize) -> bool {
+        self.calling.contains(&point)
+    }
+
     /// The process sees the world as it is.
-    fn enter(&mut self, process: &mut Process) {
-        *process.now.lock() = self.now;
-        process.handle.with(|cloud, _| cloud.clone_from(&self.cloud));
-        let mut shared = process.shared.lock();
+    fn enter(&mut self, common: &Common) {
+        *common.now.lock() = self.now;
+        common.handle.with(|cloud, _| cloud.clone_from(&self.cloud));
+        let mut shared = common.shared.lock();
         shared.at = self.elapsed();
         shared.now = self.now;
         shared.is_fenced = self.is_fenced;
@@ -131,14 +180,19 @@ impl Sim {
     }
 
     /// The world is as the process has left it.
-    fn leave(&mut self, process: &mut Process) {
-        process.handle.with(|cloud, _| self.cloud.clone_from(cloud));
-        let mut shared = process.shared.lock();
+    fn leave(&mut self, common: &Common) {
+        common.handle.with(|cloud, _| self.cloud.clone_from(cloud));
+        let mut shared = common.shared.lock();
         self.points = shared.points;
         self.saved = shared.saved.take();
         self.calls.append(&mut shared.calls);
         self.events.append(&mut shared.events);
+        self.calling.append(&mut shared.calling);
         std::mem::swap(&mut shared.kube, &mut self.kube);
+    }
+
+    /// What the process thinks.
+    fn look_into(&mut self, process: &Process) {
         if let Some(registry) = process.stepped.registry() {
             self.registry = registry.clone();
         }
@@ -149,30 +203,24 @@ impl Sim {
     }
 }
 
-fn live(process: &mut Process) -> Result<(), Killed> {
-    let Process { stepped, shared, .. } = process;
-    finish(shared, stepped.iterate())?;
+async fn live(stepped: &mut Stepped<Machines, SharedCluster>) {
+    // An iteration that could not look, or save, is tried again by the next.
+    drop(stepped.iterate().await);
     for _ in 0..DRAIN_STEPS {
         if stepped.memory().is_some_and(|memory| !memory.drains.is_empty()) {
-            finish(shared, stepped.step_drains())?;
+            drop(stepped.step_drains().await);
         }
     }
-    Ok(())
 }
 
 /// Runs to the end, or to the point at which the process dies. Nothing here waits for time or for others,
 /// so whoever is not done has only let others have their turn.
-fn finish(
-    shared: &Mutex<Shared>,
-    work: impl Future<Output = Result<(), TermError>>,
-) -> Result<(), Killed> {
-    let mut work = std::pin::pin!(work);
+fn finish(common: &Common, mut work: Pin<&mut impl Future<Output = ()>>) -> Result<(), Killed> {
     let mut context = Context::from_waker(Waker::noop());
     loop {
         match work.as_mut().poll(&mut context) {
-            // An iteration that could not look, or save, is tried again by the next.
-            Poll::Ready(_) => return Ok(()),
-            Poll::Pending if shared.lock().is_dead() => return Err(Killed),
+            Poll::Ready(()) => return Ok(()),
+            Poll::Pending if common.shared.lock().is_dead() => return Err(Killed),
             Poll::Pending => {}
         }
     }

@@ -27,6 +27,11 @@ impl Machines {
         what: String,
         call: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), Error> {
+        {
+            let mut shared = self.shared.lock();
+            let next = shared.points + 1;
+            shared.calling.insert(next);
+        }
         point(&self.shared).await;
         let answer = call.await;
         if !matches!(answer, Err(Error::Rejected { .. } | Error::Unsupported { .. })) {

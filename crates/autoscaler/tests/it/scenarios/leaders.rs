@@ -1,0 +1,90 @@
+//! Two instances never both act: a leader that slept past its lease wakes while another leads.
+
+use std::time::Duration;
+
+use crate::sim::{Sim, TICK, mins};
+
+/// Longer than a lease, shorter than what is waited for after a call of unknown outcome.
+const NAP: Duration = Duration::from_mins(1);
+
+/// Longer than both.
+const SLEEP: Duration = Duration::from_mins(8);
+
+/// More writes and calls than one iteration has here.
+const POINTS_MAX: usize = 60;
+
+/// At each write and call of the next iteration, the leader falls asleep, another takes over for so
+/// long, and it wakes.
+fn asleep_at_every_point(
+    story: impl Fn() -> Sim,
+    span: Duration,
+    holds: impl Fn(&mut Sim, &str),
+) -> usize {
+    let mut points = 0;
+    for point in 1..POINTS_MAX {
+        let mut sim = story();
+        let before = sim.points;
+        sim.advance();
+        let slept = sim.iterate_asleep(before + point, |sim| sim.run_for(span));
+        if !slept {
+            break;
+        }
+        // Who is asleep just before a call has asked whether it leads, and calls when it wakes.
+        if span > NAP && sim.is_before_a_call(before + point) {
+            continue;
+        }
+        points += 1;
+        sim.run_for(SLEEP);
+        holds(&mut sim, &format!("asleep at {point} for {span:?}"));
+    }
+    points
+}
+
+fn growing() -> Sim {
+    let mut sim = Sim::new("groups: [{id: a, max: 10}]");
+    sim.deploy("web", 4, "2");
+    sim
+}
+
+#[test]
+fn a_leader_that_wakes_asks_for_nothing_that_the_next_has_asked_for() {
+    for span in [NAP, SLEEP] {
+        let points = asleep_at_every_point(growing, span, |sim, when| {
+            let asked = sim.calls("increase");
+            assert_eq!(asked.len(), 1, "{when}: {}", sim.story());
+            assert_eq!((sim.target("a"), sim.running("web")), (2, 4), "{when}: {}", sim.story());
+        });
+        assert!(points >= 2, "{points} points");
+    }
+}
+
+/// A node is about to be tainted, and to be deleted in the iteration after.
+fn shrinking() -> Sim {
+    let mut sim = Sim::new("groups: [{id: a, min: 1, max: 12, target: 3}]");
+    sim.deploy("web", 2, "3");
+    let mut ahead = sim.fork();
+    let due = ahead.run_until(mins(15), |sim| !sim.calls("taint").is_empty());
+    sim.run_for(due - TICK);
+    sim
+}
+
+fn deleting() -> Sim {
+    let mut sim = shrinking();
+    sim.tick();
+    sim
+}
+
+#[test]
+fn a_leader_that_wakes_removes_nothing_that_the_next_has_removed() {
+    for story in [shrinking, deleting] {
+        for span in [NAP, SLEEP] {
+            let points = asleep_at_every_point(story, span, |sim, when| {
+                sim.run_until(mins(25), |sim| sim.kube.nodes.len() == 2);
+                assert_eq!(sim.calls("delete").len(), 1, "{when}: {}", sim.story());
+                let (target, running) = (sim.target("a"), sim.running("web"));
+                assert_eq!((target, running), (2, 2), "{when}: {}", sim.story());
+            });
+            assert!(points >= 1, "{points} points");
+        }
+    }
+}
