@@ -32,6 +32,12 @@ pub struct Service {
     address: SocketAddr,
 }
 
+/// A cloud within the process that asks it: a provider without a wire, and its kubelets.
+pub struct Local {
+    handle: Handle,
+    kubelet: Option<Kubelet>,
+}
+
 /// Why a process did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -53,11 +59,7 @@ impl Service {
     /// Reads the credentials and binds the listener; the simulation begins.
     pub async fn start(options: Options, clock: WallClock) -> Result<Self, StartError> {
         let Options { scenario, listen, tls, connection } = options;
-        let handle = Handle::new(Cloud::new(scenario, clock()), Arc::new(clock));
-        let kubelet = match connection {
-            Some(connection) => Some(kubelet(handle.clone(), connection).await?),
-            None => None,
-        };
+        let Local { handle, kubelet } = Local::start(scenario, connection, clock).await?;
         let failed = |source| StartError::Listen { address: listen, source };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -74,6 +76,37 @@ impl Service {
     /// Serves until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StopError> {
         lifecycle::run(self.parts, &shutdown).await
+    }
+}
+
+// === impl Local ===
+
+impl Local {
+    /// Reads the credentials; the simulation begins. Without a cluster there are no kubelets.
+    pub async fn start(
+        scenario: Scenario,
+        connection: Option<client::Options>,
+        clock: WallClock,
+    ) -> Result<Self, StartError> {
+        let handle = Handle::new(Cloud::new(scenario, clock()), Arc::new(clock));
+        let kubelet = match connection {
+            Some(connection) => Some(kubelet(handle.clone(), connection).await?),
+            None => None,
+        };
+        Ok(Self { handle, kubelet })
+    }
+
+    #[must_use]
+    pub fn provider(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Plays the kubelets until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) {
+        match self.kubelet {
+            Some(kubelet) => kubelet.run(shutdown).await,
+            None => shutdown.cancelled().await,
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use crate::config::{duration, suggest};
 
 pub(crate) use table::{FLAGS, Flag};
 
+/// The provider beside `externalgrpc`.
+pub(crate) const SIMCLOUD: &str = "simcloud";
+
 /// What a command line comes to.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -77,7 +80,7 @@ impl Settings {
 }
 
 /// Reads the arguments, written as Go programs take them: one dash or two, `-name x` or `-name=x`,
-/// switches without a value of their own.
+/// switches without a value of their own, and `_` in a name for `-`.
 pub(crate) fn parse(arguments: &[String], identity: String) -> Result<Request, Error> {
     let mut settings = Settings::new(identity);
     let mut rest = arguments.iter();
@@ -89,6 +92,8 @@ pub(crate) fn parse(arguments: &[String], identity: String) -> Result<Request, E
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (body, None),
         };
+        let name = name.replace('_', "-");
+        let name = name.as_str();
         if matches!(name, "h" | "help") {
             return Ok(Request::Help);
         }
@@ -147,7 +152,8 @@ Make node groups follow the pods. Start several: one leads, the others stand by.
 
 Usage: windlass autoscaler run --cloud-config FILE [flags]
 
-The file says where the provider is: address, and for TLS key, cert, cacert. Flags are those of
+The file says where the provider is: address, and for TLS key, cert, cacert; or, with
+--cloud-provider=simcloud, what the simulated cloud is like. Flags are those of
 Kubernetes' Cluster Autoscaler, with its names and defaults, and a few of our own; flags of its
 that have no counterpart here are accepted with a warning. Durations are written `1h30m`.
 

@@ -44,13 +44,17 @@ const SWITCHES: &[&str] = &[
     "stderr-threshold-legacy",
     "write-status-configmap",
     "capacity-buffer-controller-enabled",
+    "capacity-buffer-pod-dry-run-enabled",
     "capacity-buffer-pod-injection-enabled",
+    "capacity-quotas-enabled",
     "fast-node-provisioning-enabled",
+    "fastpath-binpacking-enabled",
     "predicate-parallelism-enabled",
 ];
 
 /// The others.
 const VALUES: &[&str] = &[
+    "allowed-scheduler-names",
     "balancing-label",
     "blocking-system-pod-distruption-timeout",
     "bypassed-scheduler-names",
@@ -90,6 +94,7 @@ const VALUES: &[&str] = &[
     "max-free-difference-ratio",
     "memory-difference-ratio",
     "node-deletion-batcher-interval",
+    "node-deletion-candidate-ttl",
     "node-deletion-delay-timeout",
     "node-group-auto-discovery",
     "node-group-keep-backoff-out-of-resources",
@@ -106,6 +111,7 @@ const VALUES: &[&str] = &[
     "scale-down-non-empty-candidates-count",
     "scale-down-simulation-timeout",
     "scheduler-config-file",
+    "startup-taint-prefix",
     "stderrthreshold",
     "user-agent",
     "v",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use autoscaler::options::Mode;
 use registry::UnreadyScope;
 
-use super::{Settings, duration};
+use super::{SIMCLOUD, Settings, duration};
 
 /// One flag.
 pub(crate) struct Flag {
@@ -69,20 +69,19 @@ pub(crate) const FLAGS: &[Flag] = &[
     Flag {
         name: "cloud-provider",
         default: "externalgrpc",
-        help: "The only one there is",
+        help: "Or `simcloud`: a simulated cloud within the process, for demos; start only one",
         set: |it, text| {
             it.cloud_provider = text.to_owned();
-            if text == "externalgrpc" {
-                Ok(())
-            } else {
-                Err("`externalgrpc`, the only provider there is")
+            match text {
+                "externalgrpc" | SIMCLOUD => Ok(()),
+                _ => Err("`externalgrpc` or `simcloud`"),
             }
         },
     },
     Flag {
         name: "cloud-config",
         default: "",
-        help: "File that says where the provider is; required",
+        help: "File that says where the provider is, or the scenario of simcloud; required",
         set: |it, text| {
             it.cloud_config = Some(text.into());
             Ok(())

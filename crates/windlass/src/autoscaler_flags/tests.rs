@@ -46,6 +46,27 @@ fn upstreams_other_flags_do_nothing_and_are_told() {
     assert_eq!(settings.options.pace.scan_interval, Duration::from_secs(5));
 }
 
+/// As klog spells its flags, and Kubernetes' programs take every other.
+#[test]
+fn underscores_are_dashes() {
+    let settings = parsed("--scan_interval=5s --skip_log_headers --log_backtrace_at :0").unwrap();
+    assert_eq!(settings.options.pace.scan_interval, Duration::from_secs(5));
+    assert_eq!(settings.ignored, ["skip-log-headers", "log-backtrace-at"]);
+}
+
+/// Those that came after 1.36.
+#[test]
+fn upstreams_newest_flags_do_not_stop_the_start() {
+    let settings = parsed(
+        "--node-deletion-candidate-ttl 1h --startup-taint-prefix x/ --allowed-scheduler-names=a \
+         --capacity-quotas-enabled --fastpath-binpacking-enabled \
+         --capacity-buffer-pod-dry-run-enabled --dry-run",
+    )
+    .unwrap();
+    assert_eq!(settings.ignored.len(), 6);
+    assert_eq!(settings.options.mode, Mode::DryRun);
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     for (line, expected, hint) in [
@@ -70,6 +91,7 @@ fn what_is_wrong_is_named() {
     assert_eq!(error.to_string(), expected);
     assert!(parsed("--cores-total=5:1").is_err());
     assert!(parsed("--cloud-provider=aws").is_err());
+    assert_eq!(parsed("--cloud-provider=simcloud").unwrap().cloud_provider, SIMCLOUD);
 }
 
 #[test]

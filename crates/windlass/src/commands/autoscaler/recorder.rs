@@ -48,7 +48,7 @@ impl Recorder {
         let output = Output::create(path.to_owned(), record::header(options), FILE_BYTES_MAX);
         let output = output.map_err(|error| failure(path, error))?;
         let (recorder, lines) = record::channel();
-        let thread = lifecycle::beside("record-inputs", move || output.write_all(lines));
+        let thread = lifecycle::beside("record-inputs", move || output.write_and_tell(lines));
         let thread = thread.map_err(|error| failure(path, error))?;
         Ok((Self { thread, path: path.to_owned() }, recorder))
     }
@@ -69,6 +69,16 @@ impl Output {
         let mut output = Self { path, header: header.clone(), bytes_max, file, written: 0 };
         output.line(&header)?;
         Ok(output)
+    }
+
+    /// The loop goes on without a record, so whoever wants one is told when there is none, and again
+    /// when the process ends.
+    fn write_and_tell(self, lines: Lines) -> io::Result<()> {
+        let path = self.path.clone();
+        self.write_all(lines).inspect_err(|error| {
+            let path = path.display();
+            tracing::error!(%path, %error, "nothing is recorded from now on");
+        })
     }
 
     fn write_all(mut self, mut lines: Lines) -> io::Result<()> {

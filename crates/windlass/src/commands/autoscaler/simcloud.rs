@@ -38,7 +38,7 @@ pub(super) fn run(arguments: SimcloudArgs) -> Outcome {
     Ok(())
 }
 
-fn scenario(path: &Path) -> Result<Scenario, Failure> {
+pub(super) fn scenario(path: &Path) -> Result<Scenario, Failure> {
     let text = String::from_utf8(read(path)?).map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("{} is no text", path.display()));
         Failure::new(Exit::Usage, error).with_hint("write the scenario in YAML, in UTF-8")
@@ -58,7 +58,10 @@ fn tls(arguments: &SimcloudArgs) -> Result<Option<Tls>, Failure> {
 }
 
 /// Only a cluster that was named: Nodes that are not there would do harm in any other.
-fn connection(kubeconfig: Option<PathBuf>, context: Option<String>) -> Option<client::Options> {
+pub(super) fn connection(
+    kubeconfig: Option<PathBuf>,
+    context: Option<String>,
+) -> Option<client::Options> {
     let kubeconfig = Some(kubeconfig?);
     Some(client::Options { kubeconfig, context, ..client::Options::default() })
 }
@@ -70,7 +73,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn not_started(error: StartError) -> Failure {
+pub(super) fn not_started(error: StartError) -> Failure {
     let (exit, hint) = match &error {
         StartError::Client(_) => (Exit::Usage, "name a kubeconfig that works for kubectl"),
         StartError::Tls(_) => (Exit::Usage, "check --cert, --key and --client-ca"),
