@@ -17,6 +17,9 @@ use tonic::transport::{Channel, Endpoint};
 /// No limit: what a server may send is not the client's business.
 const ANSWER_BYTES_MAX: usize = usize::MAX;
 
+/// HTTP/2's own window, for a client that is to be slow: soon full.
+const NARROW_BYTES: u32 = 65_535;
+
 #[derive(Clone, Debug)]
 pub struct Client {
     channel: Channel,
@@ -49,6 +52,15 @@ impl Client {
     pub fn to(port: u16) -> Result<Self> {
         let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"))
             .context("a loopback address is an endpoint")?;
+        Ok(Self { channel: endpoint.connect_lazy(), token: None })
+    }
+
+    /// As [`to`](Self::to), with little room for answers that are not read.
+    pub fn narrow_to(port: u16) -> Result<Self> {
+        let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"))
+            .context("a loopback address is an endpoint")?
+            .initial_stream_window_size(NARROW_BYTES)
+            .initial_connection_window_size(NARROW_BYTES);
         Ok(Self { channel: endpoint.connect_lazy(), token: None })
     }
 

@@ -1,5 +1,6 @@
 //! Real clients: what they print, or are answered, must not depend on whose store it is.
 
+mod bad_input;
 mod blocking;
 mod etcdctl;
 mod gateway;

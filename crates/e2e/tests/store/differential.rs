@@ -1,5 +1,5 @@
 //! The same requests to two stores: first etcd against itself, which proves the driver, then
-//! etcd 3.6, then windlass.
+//! etcd 3.6, then windlass with either.
 
 use std::env;
 
@@ -20,6 +20,7 @@ const STEPS_PER_SEED: usize = 500;
 const STEPS: (usize, usize) = (1500, 50_000);
 
 struct Pair {
+    left: Lane,
     right: Lane,
     profile: Profile,
     exceptions: &'static [Exception],
@@ -52,6 +53,7 @@ fn a_difference_is_found() {
 #[test]
 fn etcd_agrees_with_itself() {
     let pair = Pair {
+        left: Lane::Etcd,
         right: Lane::Etcd,
         profile: Profile::Open,
         exceptions: &[],
@@ -63,6 +65,7 @@ fn etcd_agrees_with_itself() {
 #[test]
 fn guarded_etcd_agrees_with_itself() {
     let pair = Pair {
+        left: Lane::Etcd,
         right: Lane::Etcd,
         profile: Profile::Guarded,
         exceptions: &[],
@@ -74,6 +77,7 @@ fn guarded_etcd_agrees_with_itself() {
 #[test]
 fn etcd_36_agrees_but_for_what_is_listed() {
     let pair = Pair {
+        left: Lane::Etcd,
         right: Lane::Etcd36,
         profile: Profile::Open,
         exceptions: exceptions::ETCD_36,
@@ -85,6 +89,7 @@ fn etcd_36_agrees_but_for_what_is_listed() {
 #[test]
 fn guarded_etcd_36_agrees_but_for_what_is_listed() {
     let pair = Pair {
+        left: Lane::Etcd,
         right: Lane::Etcd36,
         profile: Profile::Guarded,
         exceptions: exceptions::ETCD_36,
@@ -96,6 +101,7 @@ fn guarded_etcd_36_agrees_but_for_what_is_listed() {
 #[test]
 fn windlass_agrees_with_etcd() {
     let pair = Pair {
+        left: Lane::Etcd,
         right: Lane::Windlass,
         profile: Profile::Open,
         exceptions: exceptions::WINDLASS,
@@ -107,6 +113,7 @@ fn windlass_agrees_with_etcd() {
 #[test]
 fn guarded_windlass_agrees_with_etcd() {
     let pair = Pair {
+        left: Lane::Etcd,
         right: Lane::Windlass,
         profile: Profile::Guarded,
         exceptions: exceptions::WINDLASS,
@@ -115,8 +122,32 @@ fn guarded_windlass_agrees_with_etcd() {
     check(pair);
 }
 
+#[test]
+fn windlass_agrees_with_etcd_36() {
+    let pair = Pair {
+        left: Lane::Etcd36,
+        right: Lane::Windlass,
+        profile: Profile::Open,
+        exceptions: exceptions::WINDLASS_36,
+        test: "windlass_agrees_with_etcd_36",
+    };
+    check(pair);
+}
+
+#[test]
+fn guarded_windlass_agrees_with_etcd_36() {
+    let pair = Pair {
+        left: Lane::Etcd36,
+        right: Lane::Windlass,
+        profile: Profile::Guarded,
+        exceptions: exceptions::WINDLASS_36,
+        test: "guarded_windlass_agrees_with_etcd_36",
+    };
+    check(pair);
+}
+
 fn check(pair: Pair) {
-    suite(pair.test, &[Asset::Etcd, pair.right.asset()], async |scene| {
+    suite(pair.test, &[pair.left.asset(), pair.right.asset()], async |scene| {
         if let Some(seed) = number("WINDLASS_DIFFERENTIAL_SEED")? {
             let steps = number("WINDLASS_DIFFERENTIAL_STEPS")?.unwrap_or(STEPS_PER_SEED as u64);
             return check_seed(scene, &pair, seed, usize::try_from(steps)?).await;
@@ -130,7 +161,7 @@ fn check(pair: Pair) {
 }
 
 async fn check_seed(scene: &Scene, pair: &Pair, seed: u64, steps: usize) -> Result<()> {
-    let left = Store::start(scene, &options(Lane::Etcd, &format!("left-{seed}"))).await?;
+    let left = Store::start(scene, &options(pair.left, &format!("left-{seed}"))).await?;
     let right = Store::start(scene, &options(pair.right, &format!("right-{seed}"))).await?;
     let comparison = Comparison {
         seed,

@@ -13,10 +13,18 @@ use e2e::scene::{Scene, bound, suite};
 use e2e::store::{Lane, Store, StoreOptions};
 use e2e::wait::{Level, wait_for};
 use etcd_api::etcdserverpb::RangeRequest;
+use futures::future::try_join_all;
 use serde_json::Value;
+use tokio::sync::watch;
 
 /// Nodes created and listed, by default and at length.
 const NODES: (usize, usize) = (500, 5000);
+
+/// Who creates objects around each kill of the store, how many each, and after how many of all the
+/// store is killed.
+const WRITERS: usize = 3;
+const CREATES: usize = 5;
+const KILLED_AFTER: usize = 5;
 
 /// How long the API server may take to make something true.
 const SETTLE_WAIT: Duration = Duration::from_secs(120);
@@ -133,7 +141,8 @@ async fn check_many_nodes(scene: &Scene, lane: Lane) -> Result<()> {
     Ok(())
 }
 
-/// A watch through the API server while the store below it is killed: nothing lost, nothing twice.
+/// A watch through the API server while the store below it is killed amid writes: nothing lost,
+/// nothing twice.
 async fn check_watch_survives_kill(scene: &Scene, lane: Lane) -> Result<()> {
     let (mut store, server) = start(scene, lane, &[]).await?;
     let kubectl = server.kubectl();
@@ -142,18 +151,42 @@ async fn check_watch_survives_kill(scene: &Scene, lane: Lane) -> Result<()> {
     let mut watching = kubectl.watch("watch-configmaps", &arguments)?;
     let mut expected = Vec::new();
     for round in 0..3 {
-        for number in 0..10 {
-            let name = format!("c{round}-{number}");
-            create_patiently(kubectl, &name).await?;
-            expected.push(format!("ADDED {name}"));
-        }
+        let (created, progress) = watch::channel(0);
+        let writers = (0..WRITERS)
+            .map(|writer| create_in_turn(kubectl, format!("c{round}-{writer}"), &created));
+        // Neither waits for the other: creates are on their way when the store is killed.
+        let (lines, killed) = tokio::join!(try_join_all(writers), kill_amid(&mut store, progress));
+        expected.extend(lines?);
+        killed?;
         expect_lines(&mut watching, &expected).await?;
-        store.kill()?;
-        store.restart().await?;
     }
     create_patiently(kubectl, "last").await?;
-    expected.push("ADDED last".to_owned());
+    expected.push(vec!["ADDED last".to_owned()]);
     expect_lines(&mut watching, &expected).await
+}
+
+/// Creates one object after the other, whatever happens to the store. Returns what the watch then
+/// says of them, in this order.
+async fn create_in_turn(
+    kubectl: &Kubectl,
+    prefix: String,
+    created: &watch::Sender<usize>,
+) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for number in 0..CREATES {
+        let name = format!("{prefix}-{number}");
+        create_patiently(kubectl, &name).await?;
+        lines.push(format!("ADDED {name}"));
+        created.send_modify(|created| *created += 1);
+    }
+    Ok(lines)
+}
+
+/// Kills the store when some objects are created and others are being created, and starts it again.
+async fn kill_amid(store: &mut Store, mut created: watch::Receiver<usize>) -> Result<()> {
+    created.wait_for(|created| *created >= KILLED_AFTER).await.context("nothing is created")?;
+    store.kill()?;
+    store.restart().await
 }
 
 /// After a kill the API server needs a moment. An attempt that failed may have succeeded.
@@ -168,18 +201,26 @@ async fn create_patiently(kubectl: &Kubectl, name: &str) -> Result<()> {
     .await
 }
 
-/// The watch's own lines, in order; what was there before it began comes first.
-async fn expect_lines(watching: &mut Watching, expected: &[String]) -> Result<()> {
+/// The watch's own lines: those of each writer in its order, each once, and no others.
+async fn expect_lines(watching: &mut Watching, expected: &[Vec<String>]) -> Result<()> {
+    let total: usize = expected.iter().map(Vec::len).sum();
     wait_for("the watch to show every ConfigMap once", SETTLE_WAIT, async || {
         let lines = watching.lines()?;
         let seen: Vec<&String> = lines.iter().filter(|line| is_ours(line)).collect();
-        ensure!(seen.len() <= expected.len(), "more events than changes: {lines:?}");
-        let is_prefix = seen.iter().zip(expected).all(|(seen, expected)| *seen == expected);
-        ensure!(is_prefix, "other events than changes: {lines:?}");
-        Ok(if seen.len() == expected.len() {
+        let mut known = 0;
+        for of_writer in expected {
+            let seen = seen.iter().filter(|line| of_writer.contains(line));
+            let count = seen.clone().count();
+            let is_in_turn =
+                count <= of_writer.len() && seen.zip(of_writer).all(|(seen, line)| *seen == line);
+            ensure!(is_in_turn, "lost, doubled or out of order: {lines:?}");
+            known += count;
+        }
+        ensure!(known == seen.len(), "other events than changes: {lines:?}");
+        Ok(if known == total {
             Level::Reached(())
         } else {
-            Level::Below(format!("{} of {} events", seen.len(), expected.len()))
+            Level::Below(format!("{known} of {total} events"))
         })
     })
     .await

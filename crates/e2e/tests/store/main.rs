@@ -11,6 +11,8 @@ mod differential;
 #[cfg(feature = "peers")]
 mod faults;
 #[cfg(feature = "peers")]
+mod import;
+#[cfg(feature = "peers")]
 mod kubernetes;
 #[cfg(feature = "peers")]
 mod stories;

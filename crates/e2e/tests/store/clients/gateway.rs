@@ -23,8 +23,8 @@ const OWN_FIELDS: [&str; 13] = [
     "token",
 ];
 
-/// What is posted, in order. Bytes are base64: `YQ==` is `a`. No unknown name of an enum is among
-/// them: etcd takes it for the default, windlass says that it is unknown.
+/// What is posted, in order. Bytes are base64: `YQ==` is `a`. Names of enums that nobody knows are
+/// taken for the default.
 fn requests() -> Vec<(&'static str, Value)> {
     vec![
         ("/v3/kv/put", json!({"key": "YQ==", "value": "MQ=="})),
@@ -38,6 +38,7 @@ fn requests() -> Vec<(&'static str, Value)> {
             "/v3/kv/range",
             json!({"key": "AA==", "range_end": "AA==", "sort_order": "DESCEND", "sort_target": "MOD"}),
         ),
+        ("/v3/kv/range", json!({"key": "YQ==", "sort_order": "NIX"})),
         ("/v3/kv/range", json!({"key": "YQ==", "revision": "99"})),
         (
             "/v3/kv/txn",

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::client::Client;
+use e2e::http;
+use e2e::report::say;
 use e2e::scene::{Scene, bound, suite};
 use e2e::store::{Lane, Store, StoreOptions};
 use etcd_api::etcdserverpb as pb;
 use futures::StreamExt;
 use pb::watch_request::RequestUnion;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 const WATCHES: (usize, usize) = (2_000, 10_000);
 const SLOW_WATCHERS: (usize, usize) = (200, 1_000);
@@ -18,9 +20,17 @@ const LEASES: (usize, usize) = (5_000, 100_000);
 /// Requests in flight while leases are granted.
 const GRANTS_AT_ONCE: usize = 64;
 
-/// Puts that slow watchers do not read, of this size each: more than any socket buffers.
-const UNREAD_PUTS: usize = 100;
+/// Puts that slow watchers do not read, of this size each: many times what their windows take, so
+/// that all of them are behind for most of the puts.
+const UNREAD_PUTS: usize = 200;
 const UNREAD_BYTES: usize = 16 * 1024;
+
+/// Puts on which every watcher's window runs full, before any is measured.
+const FILLING_PUTS: usize = 80;
+
+/// What a put may take beside slow watchers, compared with the same without them: generous, because
+/// other tests share the machine. A store that waits for a slow watcher does not answer at all.
+const SLOWER_MAX: u32 = 5;
 
 /// How long a put may take beside slow watchers.
 const PUT_WAIT: Duration = Duration::from_secs(5);
@@ -90,27 +100,44 @@ async fn check_watches(scene: &Scene, lane: Lane) -> Result<()> {
 /// Watchers that never read must not delay writes, and miss nothing once they do read.
 async fn check_slow_watchers(scene: &Scene, lane: Lane) -> Result<()> {
     let store = start(scene, lane).await?;
+    let writer = store.client()?;
+    let calm = median_put(&writer, UNREAD_PUTS).await?;
     let mut slow = Vec::new();
     for _ in 0..bound(SLOW_WATCHERS.0, SLOW_WATCHERS.1) {
         let requests = futures::stream::iter([create("slow".to_owned())]);
         let requests = requests.chain(futures::stream::pending());
         // Each on a connection of its own: what one stream leaves unread holds up its neighbours.
-        slow.push(store.client()?.watch().watch(requests).await?.into_inner());
+        let client = Client::narrow_to(store.port())?;
+        slow.push(client.watch().watch(requests).await?.into_inner());
     }
-    let writer = store.client()?;
-    for _ in 0..UNREAD_PUTS {
-        timeout(PUT_WAIT, put(&writer, "slow", UNREAD_BYTES))
-            .await
-            .context("a put was held up")??;
-    }
+    median_put(&writer, FILLING_PUTS).await?;
+    let beside = median_put(&writer, UNREAD_PUTS).await?;
+    say(&format!("{}: a put took {calm:?}, beside slow watchers {beside:?}", scene.name()));
+    let behind = http::metric(store.port(), "etcd_debugging_mvcc_slow_watcher_total").await?;
+    ensure!(behind >= slow.len() as f64, "only {behind} of {} watchers are slow", slow.len());
+    ensure!(beside <= calm * SLOWER_MAX, "a put took {calm:?}, beside slow watchers {beside:?}");
     for stream in [0, slow.len() / 2, slow.len() - 1] {
         let mut seen = 0;
-        while seen < UNREAD_PUTS {
+        while seen < FILLING_PUTS + UNREAD_PUTS {
             seen += slow[stream].message().await?.context("the stream ended")?.events.len();
         }
-        ensure!(seen == UNREAD_PUTS, "{seen} events");
+        ensure!(seen == FILLING_PUTS + UNREAD_PUTS, "{seen} events");
     }
     Ok(())
+}
+
+/// Puts one after the other; how long the one in the middle took.
+async fn median_put(writer: &Client, count: usize) -> Result<Duration> {
+    let mut took = Vec::with_capacity(count);
+    for _ in 0..count {
+        let started = Instant::now();
+        timeout(PUT_WAIT, put(writer, "slow", UNREAD_BYTES))
+            .await
+            .context("a put was held up")??;
+        took.push(started.elapsed());
+    }
+    took.sort_unstable();
+    Ok(took[count / 2])
 }
 
 /// Granted, listed, counted again after a restart, and all revoked.

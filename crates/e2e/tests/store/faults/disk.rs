@@ -1,22 +1,35 @@
 //! Disks that fill up, files that were damaged, folders that are taken.
 
-use std::fs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
 use e2e::client::Client;
 use e2e::scene::{Scene, skip, suite};
 use e2e::store::{Lane, Store, StoreOptions};
 use etcd_api::etcdserverpb as pb;
+use tonic::Code;
 
-/// Small enough to be filled in seconds.
-const DISK_BYTES: usize = 64 * 1024 * 1024;
-const VALUE_BYTES: usize = 256 * 1024;
+/// Small enough to be filled in seconds, and several times what the store keeps in reserve.
+const DISK_BYTES: usize = 128 * 1024 * 1024;
+
+/// Keys are long, because deletes are allowed on a nearly full disk and write nothing but keys: those
+/// of all keys must be more than what the journal has laid out in advance.
+const KEY_BYTES: usize = 256 * 1024;
 
 /// More writes than the disk can take.
-const WRITES_MAX: usize = 4 * DISK_BYTES / VALUE_BYTES;
+const WRITES_MAX: usize = 2 * DISK_BYTES / KEY_BYTES;
+
+/// How the rest of the disk is filled, from another program as it were.
+const BALLAST_STEP_BYTES: usize = 64 * 1024;
+
+/// What must be left of the disk when the alarm is raised.
+const LEFT_BYTES_MIN: usize = 8 * 1024 * 1024;
 
 /// How long a store that cannot go on may take to end.
 const END_WAIT: Duration = Duration::from_secs(30);
@@ -88,40 +101,119 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Writes until it is refused or the store stops; what was acknowledged must be there again once
-/// there is room.
+/// The alarm comes before the disk is full. When somebody else fills it all the same, the store stops
+/// rather than promise what it cannot keep, and has everything it acknowledged once there is room.
 async fn check_full_disk(scene: &Scene, disk: &SmallDisk) -> Result<()> {
-    let ballast = disk.place.join("ballast");
-    fs::write(&ballast, vec![0; DISK_BYTES / 4]).context("write the ballast")?;
     let options = StoreOptions {
         data_dir: Some(disk.place.join("data")),
         ..StoreOptions::new(Lane::Windlass, "store")
     };
     let mut store = Store::start(scene, &options).await?;
-    let mut kept = 0;
     let client = store.client()?;
-    while kept < WRITES_MAX && put(&client, &format!("k{kept:05}"), VALUE_BYTES).await.is_ok() {
-        kept += 1;
+    let mut kept = fill_until_refused(&client).await?;
+    ensure_alarmed(&client).await?;
+
+    let ballast = disk.place.join("ballast");
+    let left = fill_up(&ballast)?;
+    ensure!(left >= LEFT_BYTES_MIN, "only {left} bytes were left when the alarm was raised");
+    let uncertain = delete_until_stopped(&client, &mut kept).await?;
+    let status = store.process()?.wait_end(END_WAIT).await?;
+    ensure!(status.code() == Some(1), "a store on a full disk ended with {status}");
+    let log = store.process()?.log()?;
+    for told in ["the store stopped: writes can no longer be made durable", "No space left"] {
+        ensure!(log.contains(told), "the log does not say `{told}`:\n{log}");
     }
-    ensure!(kept < WRITES_MAX, "the disk never filled");
+
     fs::remove_file(&ballast).context("make room")?;
-    if store.process()?.ensure_alive().is_ok() {
-        store.stop().await?;
-    } else {
-        // It stopped by itself, as it must after a failed write; what is left is to collect it.
-        store.kill()?;
-    }
+    store.kill()?;
     store.restart().await?;
-    let request = pb::RangeRequest {
-        key: "k".into(),
-        range_end: "l".into(),
-        count_only: true,
-        ..Default::default()
-    };
-    let count = store.client()?.kv().range(request).await?.into_inner().count;
-    let count = usize::try_from(count)?;
-    ensure!(count == kept || count == kept + 1, "{kept} acknowledged, {count} kept");
+    let mut found = all_keys(&store.client()?).await?;
+    ensure_alarmed(&store.client()?).await.context("the alarm stays until it is disarmed")?;
+    // Nobody was told whether this one was deleted.
+    found.remove(&uncertain);
+    kept.remove(&uncertain);
+    ensure!(found == kept, "{:?} were kept, {:?} acknowledged", numbers(&found), numbers(&kept));
     Ok(())
+}
+
+/// Keys by number, and the revisions they were put at.
+type Kept = BTreeMap<usize, i64>;
+
+fn numbers(kept: &Kept) -> Vec<(usize, i64)> {
+    kept.iter().map(|(number, revision)| (*number, *revision)).collect()
+}
+
+/// Puts until the store says that it has no room, and no other reason.
+async fn fill_until_refused(client: &Client) -> Result<Kept> {
+    let mut kept = Kept::new();
+    for number in 0..WRITES_MAX {
+        let value = number.to_string().into();
+        let request = pb::PutRequest { key: long_key(number), value, ..Default::default() };
+        match client.kv().put(request).await {
+            Ok(answer) => {
+                let header = answer.into_inner().header.context("every answer has a header")?;
+                kept.insert(number, header.revision);
+            }
+            Err(refused) => {
+                ensure!(refused.code() == Code::ResourceExhausted, "{refused}");
+                let words = "etcdserver: mvcc: database space exceeded";
+                ensure!(refused.message() == words, "{refused}");
+                return Ok(kept);
+            }
+        }
+    }
+    bail!("the disk never filled")
+}
+
+async fn ensure_alarmed(client: &Client) -> Result<()> {
+    let request = pb::AlarmRequest::default();
+    let alarms = client.maintenance().alarm(request).await?.into_inner().alarms;
+    let is_raised = alarms.iter().any(|alarm| alarm.alarm() == pb::AlarmType::Nospace);
+    ensure!(is_raised, "no alarm: {alarms:?}");
+    Ok(())
+}
+
+/// Takes all that is left of the disk; tells how much that was.
+fn fill_up(ballast: &Path) -> Result<usize> {
+    let mut file = File::create(ballast).context("make the ballast")?;
+    let mut filled = 0;
+    loop {
+        match file.write(&[0; BALLAST_STEP_BYTES]) {
+            Ok(written) => filled += written,
+            Err(error) if error.kind() == ErrorKind::StorageFull => return Ok(filled),
+            Err(error) => return Err(error).context("write the ballast"),
+        }
+    }
+}
+
+/// Deletes one key after the other. Returns the one whose answer never came.
+async fn delete_until_stopped(client: &Client, kept: &mut Kept) -> Result<usize> {
+    while let Some((&number, _)) = kept.first_key_value() {
+        let request = pb::DeleteRangeRequest { key: long_key(number), ..Default::default() };
+        if let Err(stopped) = client.kv().delete_range(request).await {
+            ensure!(stopped.code() != Code::ResourceExhausted, "a delete was refused: {stopped}");
+            return Ok(number);
+        }
+        kept.remove(&number);
+    }
+    bail!("every key was deleted on a full disk")
+}
+
+async fn all_keys(client: &Client) -> Result<Kept> {
+    let request = pb::RangeRequest { key: "k".into(), range_end: "l".into(), ..Default::default() };
+    let mut found = Kept::new();
+    for kv in client.kv().range(request).await?.into_inner().kvs {
+        let number: usize = str::from_utf8(kv.value())?.parse().context("values are numbers")?;
+        ensure!(kv.key() == long_key(number), "key {number} has the value of another");
+        found.insert(number, kv.mod_revision());
+    }
+    Ok(found)
+}
+
+fn long_key(number: usize) -> Bytes {
+    let mut key = format!("k{number:05}-");
+    key.push_str(&"x".repeat(KEY_BYTES));
+    key.into()
 }
 
 /// One damaged byte in the middle of the largest file: the store must refuse to start and name it.
