@@ -21,6 +21,16 @@ cases![
 /// How long sizes may stay wrong, by the flags of these cases.
 const PROVISION: Duration = Duration::from_secs(6);
 
+/// How long a node may take to start, and then be unready, likewise.
+const STARTUP: Duration = Duration::from_secs(6);
+const UNREADY: Duration = Duration::from_secs(8);
+
+/// A Node says to the second when it was created, and is seen some time later.
+const CREATED: Duration = Duration::from_secs(2);
+
+/// What is shown is seen some time after it began.
+const SCAN: Duration = Duration::from_secs(1);
+
 /// Pods of two CPUs leave nothing of a small node, so that group is chosen first.
 const TWO_POOLS: &str = "
 tick: 200ms
@@ -94,12 +104,19 @@ async fn an_instance_that_never_registers_is_deleted(stage: &mut Stage) -> Resul
     autoscaler.wait_status("the groups to be known", |it| target(it, "large") == 1).await?;
     stage.wait_nodes(1).await?;
     let fits_small = json!({"nodeSelector": {"simcloud.windlass.dev/group": "small"}});
-    stage.pods(&["a"], "2", &fits_small).await?;
-    autoscaler.wait_status("the increase", |it| target(it, "small") == 1).await?;
+    stage.pods(&["a", "b", "c"], "3", &fits_small).await?;
+    autoscaler.wait_status("the increase", |it| target(it, "small") == 3).await?;
+    let raised = Instant::now();
     stage.wait_event("DeleteUnregistered").await?;
-    ensure!(
-        autoscaler.metric("cluster_autoscaler_old_unregistered_nodes_removed_count").await? >= 1.0
-    );
+    // Their time began when they were first listed, after the increase was.
+    ensure!(raised.elapsed() + SCAN >= PROVISION, "deleted after {:?}", raised.elapsed());
+    autoscaler
+        .wait_metric("cluster_autoscaler_old_unregistered_nodes_removed_count", |count| {
+            count >= 3.0
+        })
+        .await?;
+    let status = autoscaler.status().await?;
+    ensure!(target(&status, "large") == 1, "{status}");
     autoscaler.stop().await
 }
 
@@ -109,10 +126,15 @@ async fn a_node_that_never_starts_is_removed(stage: &mut Stage) -> Result<()> {
     let mut autoscaler = stage.autoscaler(&["--scale-down-delay-after-add=1s"])?;
     autoscaler.wait_status("the groups to be known", |it| target(it, "small") == 0).await?;
     stage.pods(&["a", "b"], "2", &json!({})).await?;
+    stage.wait_nodes(1).await?;
+    let came = Instant::now();
     // Its past is told even when it is already on its way out.
     autoscaler.wait_explained("small-0", "BrokenStart").await?;
+    ensure!(came.elapsed() + CREATED >= STARTUP, "broken after {:?}", came.elapsed());
+    autoscaler.wait_explained("small", "broken start").await?;
     stage.wait_bound(2).await?;
     let status = autoscaler.wait_status("it to be removed", |it| target(it, "small") == 0).await?;
+    ensure!(came.elapsed() + CREATED >= UNREADY, "removed after {:?}", came.elapsed());
     ensure!(target(&status, "large") == 1, "{status}");
     autoscaler.stop().await
 }

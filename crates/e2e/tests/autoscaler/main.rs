@@ -7,6 +7,7 @@ mod growth;
 mod halt;
 mod leaders;
 mod leaving;
+mod outage;
 mod stage;
 
 use std::process::ExitCode;
@@ -23,19 +24,25 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let runtime = Runtime::new().expect("a runtime can be made");
     let theatre = Arc::new(Mutex::new(Theatre::new(runtime)));
-    let on_etcd = all().into_iter().map(|case| trial(&theatre, ("etcd", Lane::Etcd), case));
-    let on_windlass = main_ones().into_iter();
-    let on_windlass = on_windlass.map(|case| trial(&theatre, ("windlass", Lane::Windlass), case));
-    libtest_mimic::run(&arguments, on_etcd.chain(on_windlass).collect()).exit_code()
+    let lanes = [("etcd", Lane::Etcd), ("windlass", Lane::Windlass)];
+    let trials = lanes.into_iter().flat_map(|lane| {
+        let theatre = theatre.clone();
+        cases().into_iter().map(move |case| trial(&theatre, lane, case))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-fn all() -> Vec<Case> {
-    [main_ones(), broken::cases(), halt::cases(), leaders::cases()].concat()
-}
-
-/// What works on one store has to work on the other: nodes that come, and nodes that go.
-fn main_ones() -> Vec<Case> {
-    [growth::cases(), leaving::cases()].concat()
+/// What works on one store has to work on the other.
+fn cases() -> Vec<Case> {
+    [
+        growth::cases(),
+        leaving::cases(),
+        broken::cases(),
+        halt::cases(),
+        leaders::cases(),
+        outage::cases(),
+    ]
+    .concat()
 }
 
 fn trial(theatre: &Arc<Mutex<Theatre>>, (lane, store): (&str, Lane), case: Case) -> Trial {

@@ -107,7 +107,7 @@ pub(crate) struct Stage {
     controllers: Option<Controllers>,
     scheduler: Scheduler,
     server: Apiserver,
-    _store: Store,
+    store: Store,
     scene: Scene,
     /// So that no two processes of cases write to one log.
     started: usize,
@@ -162,7 +162,7 @@ impl Stage {
             controllers: None,
             scheduler,
             server,
-            _store: store,
+            store,
             scene,
             started: 0,
         };
@@ -268,6 +268,12 @@ impl Stage {
         self.controllers =
             Some(Controllers::start(&self.scene, self.server.kubectl(), name, options)?);
         Ok(())
+    }
+
+    /// The store of the API server is killed, and started again on what it has kept.
+    pub(crate) async fn kill_store(&mut self) -> Result<()> {
+        self.store.kill()?;
+        self.store.restart().await
     }
 
     /// Somebody else raises a group's target.

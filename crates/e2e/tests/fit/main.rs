@@ -14,6 +14,7 @@ use chance::Chance;
 use e2e::assets::Asset;
 use e2e::report::say;
 use e2e::scene::{bound, suite};
+use e2e::store::Lane;
 
 use generate::World;
 use model::Model;
@@ -25,7 +26,12 @@ const WORLDS: (usize, usize) = (200, 5_000);
 /// Pods that look for a place in each.
 const PENDING_PODS: usize = 8;
 
-const NEEDS: [Asset; 4] = [Asset::Etcd, Asset::KubeApiserver, Asset::Kubectl, Asset::KubeScheduler];
+/// Likewise with our own store behind the API server: the scheduler is the same, so few suffice to see
+/// that what it is told is too.
+const WORLDS_ON_WINDLASS: (usize, usize) = (20, 200);
+
+/// Beside the store of the lane.
+const PEERS: [Asset; 3] = [Asset::KubeApiserver, Asset::Kubectl, Asset::KubeScheduler];
 
 /// What became of the pods of some worlds.
 #[derive(Debug, Default)]
@@ -36,15 +42,25 @@ struct Tally {
 
 #[test]
 fn the_scheduler_agrees() {
-    suite("the_scheduler_agrees", &NEEDS, async |scene| {
-        let mut stage = Stage::set(scene).await?;
+    agrees("the_scheduler_agrees", Lane::Etcd, WORLDS);
+}
+
+#[test]
+fn the_scheduler_agrees_on_windlass() {
+    agrees("the_scheduler_agrees_on_windlass", Lane::Windlass, WORLDS_ON_WINDLASS);
+}
+
+fn agrees(name: &'static str, lane: Lane, worlds: (usize, usize)) {
+    let needs = [&[lane.asset()], &PEERS[..]].concat();
+    suite(name, &needs, async |scene| {
+        let mut stage = Stage::set(scene, lane).await?;
         let mut tally = Tally::default();
-        for seed in seeds()? {
+        for seed in seeds(worlds)? {
             let outcome = play(&mut stage, seed, &mut tally).await;
             outcome
                 .with_context(|| format!("world {seed}; again with WINDLASS_FIT_SEED={seed}"))?;
         }
-        say(&format!("the_scheduler_agrees: {tally:?}"));
+        say(&format!("{name}: {tally:?}"));
         Ok(())
     });
 }
@@ -59,12 +75,12 @@ fn a_disagreement_is_found() {
     assert!(judge(&Decision::Unschedulable(String::new()), &[]).is_ok());
 }
 
-fn seeds() -> Result<std::ops::RangeInclusive<u64>> {
+fn seeds((few, many): (usize, usize)) -> Result<std::ops::RangeInclusive<u64>> {
     if let Some(seed) = number("WINDLASS_FIT_SEED")? {
         return Ok(seed..=seed);
     }
     let worlds = number("WINDLASS_FIT_WORLDS")?;
-    Ok(1..=worlds.unwrap_or(bound(WORLDS.0, WORLDS.1) as u64))
+    Ok(1..=worlds.unwrap_or(bound(few, many) as u64))
 }
 
 fn number(variable: &str) -> Result<Option<u64>> {

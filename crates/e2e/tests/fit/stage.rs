@@ -48,8 +48,8 @@ pub(crate) enum Decision {
 // === impl Stage ===
 
 impl Stage {
-    pub(crate) async fn set(scene: &Scene) -> Result<Self> {
-        let options = StoreOptions::new(Lane::Etcd, "store").flags(Lane::Etcd.without_sync());
+    pub(crate) async fn set(scene: &Scene, lane: Lane) -> Result<Self> {
+        let options = StoreOptions::new(lane, "store").flags(lane.without_sync());
         let store = Store::start(scene, &options).await?;
         // Without a controller nobody would lift the taint that every new node is given.
         let flags = ["--disable-admission-plugins=TaintNodesByCondition", GATES];

@@ -48,6 +48,20 @@ impl Autoscaler {
         http::metric(self.port, name).await
     }
 
+    /// Waits until a metric is as wanted.
+    pub(crate) async fn wait_metric(
+        &mut self,
+        name: &str,
+        wanted: impl Fn(f64) -> bool,
+    ) -> Result<()> {
+        wait_for(name, PATIENCE, async || {
+            self.process.ensure_alive()?;
+            let value = self.metric(name).await?;
+            Ok(if wanted(value) { Level::Reached(()) } else { Level::Below(value.to_string()) })
+        })
+        .await
+    }
+
     /// Waits until its status is as wanted.
     pub(crate) async fn wait_status(
         &mut self,
