@@ -203,6 +203,7 @@ fn profile(options: &Options, host: &Host, clock: Clock) -> Result<Profile, Mach
             host_root: sandbox.permissions.host_root,
         },
         is_draining: false,
+        hindrance: None,
     };
     let (timing, seed) = (options.timing, Uuid::new_v4());
     Ok(Profile { node, timing, seed, kept_record_bytes_max: KEPT_RECORD_BYTES_MAX })

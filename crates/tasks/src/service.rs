@@ -144,7 +144,7 @@ impl Tasks for Service {
 
     async fn watch(&self, request: Request<wire::WatchRequest>) -> Answer<Self::WatchStream> {
         self.admit(&request)?;
-        answer(self.watch_tasks(request.into_inner()))
+        answer(self.watch_tasks(request.into_inner()).await)
     }
 
     async fn cancel(&self, request: Request<wire::CancelRequest>) -> Answer<wire::CancelResponse> {

@@ -33,17 +33,24 @@ pub struct Machine {
     pub disk_total_bytes: u64,
 }
 
-/// Why a node takes nothing more, or not this.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+/// Why there is no room for a task beside those that are reserved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("too little {} is left", .0.as_str())]
     Reserved(Resource),
+}
+
+/// What of the machine itself keeps a node from taking tasks that would fit. Told to the other nodes,
+/// hence without numbers that change all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Hindrance {
+    /// Of tasks that ask for as much memory or more.
     #[error("the machine's memory is almost used up")]
-    MemoryAvailable,
-    #[error("tasks wait for memory {0} % of the time")]
-    Pressure(f64),
+    Memory { from_bytes: u64 },
+    #[error("the machine waits for memory {PRESSURE_MAX} % of the time or more")]
+    Pressure,
     #[error("the data directory is almost full")]
-    DiskFree,
+    Disk,
 }
 
 // === impl Totals ===
@@ -66,19 +73,43 @@ impl Totals {
 // === impl Machine ===
 
 impl Machine {
-    /// Whether the machine itself can bear one more task that asks for `demand`.
-    pub fn admit(&self, demand: &Amounts, capacity: &Amounts) -> Result<(), Refused> {
-        let left = self.memory_available_bytes.saturating_sub(demand.memory_bytes);
-        if left <= memory_reserve(capacity.memory_bytes) {
-            return Err(Refused::MemoryAvailable);
-        }
-        if let Some(pressure) = self.memory_pressure.filter(|pressure| *pressure >= PRESSURE_MAX) {
-            return Err(Refused::Pressure(pressure));
+    /// Whether the machine itself can bear one more task that asks for `demand`. What hinders every
+    /// task is told before what hinders this one.
+    pub fn admit(&self, demand: &Amounts, capacity: &Amounts) -> Result<(), Hindrance> {
+        if self.memory_pressure.is_some_and(|pressure| pressure >= PRESSURE_MAX) {
+            return Err(Hindrance::Pressure);
         }
         if self.disk_free_bytes < disk_reserve(self.disk_total_bytes) {
-            return Err(Refused::DiskFree);
+            return Err(Hindrance::Disk);
+        }
+        let left = self.memory_available_bytes.saturating_sub(demand.memory_bytes);
+        if left <= memory_reserve(capacity.memory_bytes) {
+            return Err(Hindrance::Memory { from_bytes: demand.memory_bytes });
         }
         Ok(())
+    }
+}
+
+// === impl Hindrance ===
+
+impl Hindrance {
+    #[must_use]
+    pub fn hinders(self, demand: &Amounts) -> bool {
+        match self {
+            Self::Memory { from_bytes } => demand.memory_bytes >= from_bytes,
+            Self::Pressure | Self::Disk => true,
+        }
+    }
+
+    /// The one of the two that hinders more tasks.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Memory { from_bytes: a }, Self::Memory { from_bytes: b }) => {
+                Self::Memory { from_bytes: a.min(b) }
+            }
+            (Self::Memory { .. }, all) | (all, _) => all,
+        }
     }
 }
 
@@ -105,7 +136,7 @@ mod tests {
         }
     }
 
-    fn admit(machine: Machine, memory_bytes: u64) -> Result<(), Refused> {
+    fn admit(machine: Machine, memory_bytes: u64) -> Result<(), Hindrance> {
         let demand = Amounts { memory_bytes, ..Amounts::default() };
         machine.admit(&demand, &Amounts { memory_bytes: 4 * GIB, ..Amounts::default() })
     }
@@ -137,13 +168,26 @@ mod tests {
     fn each_sign_of_a_full_machine_refuses() {
         assert_eq!(admit(machine(), GIB), Ok(()));
         let left = 4 * GIB - MEMORY_RESERVE_BYTES_MIN;
-        assert_eq!(admit(machine(), left), Err(Refused::MemoryAvailable));
+        assert_eq!(admit(machine(), left), Err(Hindrance::Memory { from_bytes: left }));
         assert_eq!(admit(machine(), left - 1), Ok(()));
         let pressed = Machine { memory_pressure: Some(10.0), ..machine() };
-        assert_eq!(admit(pressed, 1), Err(Refused::Pressure(10.0)));
+        assert_eq!(admit(pressed, 1), Err(Hindrance::Pressure));
         let untold = Machine { memory_pressure: None, ..machine() };
         assert_eq!(admit(untold, 1), Ok(()));
         let full = Machine { disk_free_bytes: 2 * GIB - 1, ..machine() };
-        assert_eq!(admit(full, 1), Err(Refused::DiskFree));
+        assert_eq!(admit(full, 1), Err(Hindrance::Disk));
+    }
+
+    #[test]
+    fn the_worse_of_two_hinders_what_either_does() {
+        let memory = |from_bytes| Hindrance::Memory { from_bytes };
+        let all = [memory(1), memory(5), Hindrance::Pressure, Hindrance::Disk];
+        for (a, b) in all.into_iter().flat_map(|a| all.map(|b| (a, b))) {
+            for memory_bytes in [0, 1, 4, 5] {
+                let demand = Amounts { memory_bytes, ..Amounts::default() };
+                let is_hindered = a.hinders(&demand) || b.hinders(&demand);
+                assert_eq!(a.worse(b).hinders(&demand), is_hindered, "{a:?}, {b:?}, {demand:?}");
+            }
+        }
     }
 }

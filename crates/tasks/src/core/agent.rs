@@ -19,7 +19,7 @@ use bytes::Bytes;
 use etcd_api::mvccpb::{Event as Watched, KeyValue};
 use uuid::Uuid;
 
-use super::admission::{Ledger, Machine};
+use super::admission::{Hindrance, Ledger, Machine};
 use super::cache::{Cache, Change};
 use super::drain::Drain;
 use super::id::{AttemptNumber, Fence, Ids, NodeId, Revision, TaskId};
@@ -164,6 +164,8 @@ pub struct Agent {
     cache: Cache,
     ledger: Ledger,
     machine: Option<Machine>,
+    /// Of the tasks that could be taken now.
+    hindrance: Option<Hindrance>,
     meter: StepMeter,
     writes: Writes,
     attempts: BTreeMap<TaskId, Attempt>,
@@ -193,6 +195,7 @@ impl Agent {
             cache: Cache::new(profile.kept_record_bytes_max),
             ledger: Ledger::new(profile.node.capacity),
             machine: None,
+            hindrance: None,
             meter: StepMeter::default(),
             writes: Writes::default(),
             attempts: BTreeMap::new(),
@@ -241,6 +244,12 @@ impl Agent {
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// What of the machine keeps this node from taking tasks that wait.
+    #[must_use]
+    pub fn hindrance(&self) -> Option<Hindrance> {
+        self.hindrance
     }
 
     #[must_use]

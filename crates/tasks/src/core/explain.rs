@@ -60,12 +60,15 @@ pub fn explain(task: &Summary, nodes: &[&Node], now: Timestamp) -> Explanation {
 /// A node that could run the task may still be too full now.
 fn obstacles(task: &Summary, node: &Node) -> Vec<Obstacle> {
     let mut obstacles = node.obstacles(&task.requirements);
+    if !obstacles.is_empty() {
+        return obstacles;
+    }
     let (free, demand) = (node.capacity.minus(&node.reserved), &task.requirements.demand);
-    if obstacles.is_empty()
-        && let Some(resource) = demand.exceeds(&free)
-    {
+    if let Some(resource) = demand.exceeds(&free) {
         let (free, needs) = (free.of(resource), demand.of(resource));
         obstacles.push(Obstacle::Full { resource, free, needs });
     }
+    let hindrance = node.hindrance.filter(|hindrance| hindrance.hinders(demand));
+    obstacles.extend(hindrance.map(Obstacle::Machine));
     obstacles
 }

@@ -8,6 +8,7 @@ use etcd_api::mvccpb::KeyValue;
 use jiff::Timestamp;
 use prost::Message;
 
+use super::admission::Hindrance;
 use super::amounts::{Amounts, Resource};
 use super::id::{HostId, IdError, NodeId, Revision};
 use super::keys::{Key, KeyError};
@@ -36,6 +37,8 @@ pub struct Node {
     pub rootfs: BTreeSet<String>,
     pub permissions: Permissions,
     pub is_draining: bool,
+    /// Set while it takes nothing, or not everything, although it has room.
+    pub hindrance: Option<Hindrance>,
 }
 
 /// What the node's owner lets tasks do.
@@ -72,6 +75,8 @@ pub enum Obstacle {
     TooSmall { resource: Resource, has: u64, needs: u64 },
     #[error("the node has {} free, the task needs {}", .resource.tell(*.free), .resource.tell(*.needs))]
     Full { resource: Resource, free: u64, needs: u64 },
+    #[error(transparent)]
+    Machine(Hindrance),
 }
 
 /// Why a key-value is no node.
@@ -124,6 +129,7 @@ impl Node {
         let millis = message.reserved_at_ms;
         let permissions = message.permissions.unwrap_or_default();
         Ok(Self {
+            hindrance: hindrance(&message),
             id,
             host: host.map_err(|source| NodeError::Id { id, field: "host_id", source })?,
             name: message.name,
@@ -171,6 +177,17 @@ impl Node {
                 host_root: self.permissions.host_root,
             }),
             draining: self.is_draining,
+            hindrance: match self.hindrance {
+                None => wire::Hindrance::None,
+                Some(Hindrance::Memory { .. }) => wire::Hindrance::Memory,
+                Some(Hindrance::Pressure) => wire::Hindrance::Pressure,
+                Some(Hindrance::Disk) => wire::Hindrance::Disk,
+            }
+            .into(),
+            hindered_memory_bytes: match self.hindrance {
+                Some(Hindrance::Memory { from_bytes }) => from_bytes,
+                _ => 0,
+            },
         }
     }
 
@@ -206,6 +223,18 @@ impl Node {
     /// A task without a rootfs sees files of the host where the node has no default.
     fn is_root_on_host(&self, needs: &Requirements) -> bool {
         needs.is_root && needs.rootfs.is_empty() && !self.rootfs.contains(DEFAULT_ROOTFS)
+    }
+}
+
+/// One that only a newer version knows is none: nothing is decided by it.
+fn hindrance(message: &wire::Node) -> Option<Hindrance> {
+    match message.hindrance() {
+        wire::Hindrance::None => None,
+        wire::Hindrance::Memory => {
+            Some(Hindrance::Memory { from_bytes: message.hindered_memory_bytes })
+        }
+        wire::Hindrance::Pressure => Some(Hindrance::Pressure),
+        wire::Hindrance::Disk => Some(Hindrance::Disk),
     }
 }
 
@@ -247,6 +276,7 @@ mod tests {
             rootfs: ["busybox".to_owned()].into(),
             permissions: Permissions::default(),
             is_draining: false,
+            hindrance: None,
         }
     }
 
@@ -256,15 +286,21 @@ mod tests {
         Requirements { schema: 1, demand, rootfs, needs_net_host: false, is_root: false }
     }
 
+    fn kept(node: &Node, key: &str) -> Result<(Node, Revision), NodeError> {
+        let (key, value) = (key.as_bytes(), &node.encode()[..]);
+        let parts = KeyValueParts { key, value, create_revision: 4, ..Default::default() };
+        Node::decode(&KeyValue::new(&parts))
+    }
+
     #[test]
     fn what_was_written_is_read_under_its_own_key() {
-        let node = node();
-        let kept = |key: &str| {
-            let (key, value) = (key.as_bytes(), &node.encode()[..]);
-            let parts = KeyValueParts { key, value, create_revision: 4, ..Default::default() };
-            Node::decode(&KeyValue::new(&parts))
-        };
-        assert_eq!(kept(&format!("/node/{}", node.id)), Ok((node.clone(), Revision(4))));
+        let memory = Hindrance::Memory { from_bytes: 7 };
+        for hindrance in [None, Some(memory), Some(Hindrance::Pressure), Some(Hindrance::Disk)] {
+            let node = Node { hindrance, ..node() };
+            let read = kept(&node, &format!("/node/{}", node.id));
+            assert_eq!(read, Ok((node, Revision(4))));
+        }
+        let (node, kept) = (node(), |key: &str| kept(&node(), key));
         let other = kept(&format!("/node/{}", node.host));
         assert!(matches!(other, Err(NodeError::MismatchedId { .. })), "{other:?}");
         let task = kept(&format!("/task/{}", node.id));

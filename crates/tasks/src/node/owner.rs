@@ -15,6 +15,7 @@ use super::commands::Sender;
 use super::handle::{Request, View};
 use super::runs::Runs;
 use crate::clock::Clock;
+use crate::core::admission::Hindrance;
 use crate::core::agent::{Agent, Event};
 use crate::core::id::NodeId;
 use crate::core::time::Boottime;
@@ -66,6 +67,8 @@ pub(super) struct Owner {
     leaves_by: Option<Instant>,
     is_draining: bool,
     has_left: bool,
+    /// As it was told last.
+    hindrance: Option<Hindrance>,
 }
 
 /// Which lists have come in.
@@ -100,6 +103,7 @@ impl Owner {
             leaves_by: None,
             is_draining: false,
             has_left: false,
+            hindrance: None,
         }
     }
 

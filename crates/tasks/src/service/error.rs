@@ -29,6 +29,8 @@ pub(super) enum Error {
     NotReady,
     #[error("the node stops")]
     Stopping,
+    #[error("the store did not answer for so long that the node lost its lease")]
+    CutOff,
     #[error("node {name} does not answer at {address}")]
     PeerAway { name: String, address: String },
     #[error("the log of attempt {attempt} of task {id} is on node {owner}, which does not answer")]
@@ -101,9 +103,11 @@ impl Error {
             Self::QueueFull { .. } | Self::Busy { .. } | Self::TooSlow { .. } => {
                 Kind::ResourceExhausted
             }
-            Self::NotReady | Self::Stopping | Self::PeerAway { .. } | Self::OwnerAway { .. } => {
-                Kind::Unavailable
-            }
+            Self::NotReady
+            | Self::Stopping
+            | Self::CutOff
+            | Self::PeerAway { .. }
+            | Self::OwnerAway { .. } => Kind::Unavailable,
             Self::LogGone { .. } => Kind::DataLoss,
             Self::ReadLog(_) => Kind::Internal,
             Self::Store(error) => of_read(error),

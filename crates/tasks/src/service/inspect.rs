@@ -5,6 +5,7 @@ use super::{Service, task_id, view};
 use crate::core::cache::Summary;
 use crate::core::explain::explain;
 use crate::core::id::TaskId;
+use crate::core::keys::KeyRange;
 use crate::core::node::Node;
 use crate::core::record::{Record, RecordError};
 use crate::store;
@@ -37,10 +38,12 @@ impl Service {
         Ok(wire::NodesResponse { nodes: nodes.iter().map(Node::to_message).collect() })
     }
 
+    /// As the store has them now: where this node is cut off, what it remembers is past.
     pub(super) async fn nodes_known(&self) -> Result<Vec<Node>, Error> {
         self.informed()?;
-        let nodes = self.node().look(|known| known.cache.nodes().cloned().collect());
-        nodes.await.or(Err(Error::Stopping))
+        let listed = self.node().store().list(KeyRange::NODES).await.map_err(Error::Store)?;
+        // What cannot be read is for fsck to tell.
+        Ok(listed.kvs.iter().flat_map(Node::decode).map(|(node, _)| node).collect())
     }
 
     /// A task as the store has it now.

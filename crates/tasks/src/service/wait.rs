@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::admit::place;
 use super::error::{Error, Field};
+use super::watch::cut_off;
 use super::{Service, task_id, view};
 use crate::core::id::TaskId;
 use crate::core::keys::Key;
@@ -35,8 +36,13 @@ impl Service {
         let _place = place(&self.shared.waiters, "waiters", self.bounds().waiters_max)?;
         let mut updates = self.listen()?;
         let mut awaited = self.read_all(&ids).await?;
+        let mut cut_off = std::pin::pin!(cut_off(self.node().clone()));
         while !has_ended(&awaited) {
-            match tokio::time::timeout_at(until, updates.next()).await {
+            let update = tokio::select! {
+                update = tokio::time::timeout_at(until, updates.next()) => update,
+                error = &mut cut_off => return Err(error),
+            };
+            match update {
                 Err(_elapsed) => break,
                 Ok(Ok(update)) => on_update(&mut awaited, update)?,
                 Ok(Err(UpdatesEnded::TooSlow)) => {

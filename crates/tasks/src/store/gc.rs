@@ -35,10 +35,10 @@ impl Store {
         let mut deleted = 0;
         for batch in Batch::split(plans) {
             let answer = self.insist(&batch.txn, until).await;
-            let outcome = answer.and_then(|answer| batch.settle(&answer).map_err(Error::Settle));
-            match outcome.map_err(|source| GcError::Delete { deleted, source })? {
+            let answer = answer.map_err(|source| GcError::Delete { deleted, source })?;
+            match batch.settle(&answer) {
                 BatchOutcome::Settled(settled) => {
-                    let won = settled.iter().filter(|each| matches!(each, Settled::Won(_)));
+                    let won = settled.iter().filter(|each| matches!(each, Ok(Settled::Won(_))));
                     deleted += u64::try_from(won.count()).expect("batches are small");
                 }
                 BatchOutcome::Fenced => unreachable!("only claims have a fence"),

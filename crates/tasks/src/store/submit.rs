@@ -106,20 +106,23 @@ impl Store {
         batch: &Batch,
         until: Instant,
     ) -> Vec<Result<Submitted, SubmitFailed>> {
-        let settled = match self.insist(&batch.txn, until).await {
-            Ok(answer) => batch.settle(&answer).map_err(Error::Settle),
-            Err(error) => Err(error),
-        };
-        match settled {
-            Ok(BatchOutcome::Settled(settled)) => {
-                batch.plans.iter().zip(settled).map(|(plan, each)| submitted(plan, each)).collect()
-            }
-            Ok(BatchOutcome::Fenced) => unreachable!("only claims have a fence"),
+        let answer = match self.insist(&batch.txn, until).await {
+            Ok(answer) => answer,
             Err(error) => {
                 let error = std::sync::Arc::new(error);
-                batch.plans.iter().map(|_| Err(SubmitFailed::Batch(error.clone()))).collect()
+                return batch
+                    .plans
+                    .iter()
+                    .map(|_| Err(SubmitFailed::Batch(error.clone())))
+                    .collect();
             }
-        }
+        };
+        let BatchOutcome::Settled(settled) = batch.settle(&answer) else {
+            unreachable!("only claims have a fence")
+        };
+        let unsettled = |error| SubmitFailed::Store(Error::Settle(error));
+        let results = batch.plans.iter().zip(settled);
+        results.map(|(plan, each)| submitted(plan, each.map_err(unsettled)?)).collect()
     }
 
     fn plan_submit(&self, spec: wire::TaskSpec, by: &str) -> Result<Plan, SubmitError> {

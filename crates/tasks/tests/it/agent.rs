@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use expect_test::expect;
 use jiff::Timestamp;
+use tasks::core::admission::{Hindrance, Machine};
 use tasks::core::agent::{Agent, Command, Event, Leftovers, Profile, Report, Timing};
 use tasks::core::id::{AttemptNumber, Revision, TaskId};
 use tasks::core::keys::{Key, KeyRange};
+use tasks::core::node::{Node, TELL_EVERY};
 use tasks::core::record::{Record, Usage};
 use tasks::core::time::{Boottime, Now, later};
 use tasks::core::transition::{Ending, Finished};
@@ -142,6 +144,12 @@ impl Story {
         self.tell(Event::Reported { task, attempt: AttemptNumber(number), report });
     }
 
+    fn told_hindrance(&self) -> Option<Hindrance> {
+        let node = self.agent.node_id().expect("it is registered");
+        let kv = self.scene.store.get(Key::Node(node)).expect("it is registered");
+        Node::decode(&kv).expect("a node").0.hindrance
+    }
+
     /// What became of the task, at the end of the story.
     fn end(mut self, task: TaskId) -> String {
         let record: Record = self.scene.store.record(task).expect("it is not forgotten");
@@ -234,6 +242,30 @@ fn a_result_survives_the_fence() {
     .assert_eq(&story.end(task));
 }
 
+/// As long as nobody knows what became of the task, its end is worth keeping.
+#[test]
+fn a_result_outlives_a_record_that_cannot_be_read() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    story.is_cut = true;
+    story.report(task, 1, ended(7));
+    let sound = story.scene.store.get(Key::Task(task)).expect("it runs");
+    let value = bytes::Bytes::copy_from_slice(sound.value());
+    let put = |value| vec![Op::Put(Key::Task(task), value)];
+    story.scene.store.meddle(put(bytes::Bytes::from_static(b"garbage")));
+    story.is_cut = false;
+    story.pass(Duration::from_secs(2));
+    assert!(story.agent.is_unrecorded(task, AttemptNumber(1)), "the end is given up");
+    story.scene.store.meddle(put(value));
+    story.pass(Duration::from_secs(6));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 8000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
 #[test]
 fn a_new_daemon_publishes_what_it_finds_before_it_gives_up_the_old_lease() {
     let mut scene = Scene::new();
@@ -270,6 +302,32 @@ fn a_draining_node_takes_nothing_and_leaves_when_it_is_empty() {
         after 3000 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&story.end(first));
+}
+
+/// What a task waits for is in the store, for whichever node is asked.
+#[test]
+fn a_machine_without_space_takes_nothing_and_tells_the_others_why() {
+    let machine = |disk_free_bytes| Machine {
+        memory_available_bytes: 4 << 30,
+        memory_pressure: None,
+        disk_free_bytes,
+        disk_total_bytes: 10 << 30,
+    };
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    story.tell(Event::Measured(machine(1 << 30)));
+    let task = story.submit(spec());
+    story.pass(TELL_EVERY);
+    assert_eq!(story.told_hindrance(), Some(Hindrance::Disk));
+    story.tell(Event::Measured(machine(5 << 30)));
+    story.pass(TELL_EVERY);
+    assert_eq!(story.told_hindrance(), None);
+    story.report(task, 1, ended(0));
+    expect![[r#"
+        after 0 ms: registers
+        after 2000 ms: starts attempt 1
+        after 4000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(task));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod authority;
 mod certificates;
 mod lists;
 mod logs;
+mod outage;
 mod refusals;
 mod served;
 mod waits;

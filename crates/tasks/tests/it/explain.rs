@@ -1,12 +1,13 @@
 //! What a person is told who asks why a task does not run.
 
 use expect_test::{Expect, expect};
+use tasks::core::admission::Hindrance;
 use tasks::core::amounts::Amounts;
 use tasks::core::cache::{Phase, Summary};
 use tasks::core::explain::{Explanation, explain};
 use tasks::core::id::AttemptNumber;
 use tasks::core::keys::End;
-use tasks::core::node::Node;
+use tasks::core::node::{Node, Obstacle};
 use tasks::core::time::Epoch;
 use tasks::wire;
 
@@ -46,6 +47,28 @@ fn every_node_says_why_not() {
         unsatisfiable: false
     "#]],
     );
+}
+
+#[test]
+fn a_machine_that_takes_nothing_says_why() {
+    let memory = |from_bytes| Hindrance::Memory { from_bytes };
+    let mut scene = Scene::new();
+    let task = Summary::new(&scene.submit(spec())).expect("a valid spec");
+    let asked = task.requirements.demand.memory_bytes;
+    for (hindrance, is_told) in [
+        (Hindrance::Disk, true),
+        (Hindrance::Pressure, true),
+        (memory(asked), true),
+        (memory(asked + 1), false),
+    ] {
+        let node = Node { hindrance: Some(hindrance), ..node(1) };
+        let explanation = explain(&task, &[&node], scene.now);
+        let told: Vec<Obstacle> =
+            is_told.then_some(Obstacle::Machine(hindrance)).into_iter().collect();
+        assert_eq!(explanation.nodes[0].obstacles, told, "{hindrance:?}");
+        assert_eq!(explanation.nodes[0].rank, Some(0), "it may have room again");
+        assert!(!explanation.is_unsatisfiable);
+    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Who loses a race learns that it did, and changes nothing; who does not know asks again.
 
+use tasks::core::keys::Key;
 use tasks::core::record::Record;
 use tasks::core::transition::{
-    Batch, BatchOutcome, ConcurrentTaskModErr, Plan, Settled, claim, finish,
+    Batch, BatchOutcome, ConcurrentTaskModErr, Plan, SettleError, Settled, claim, finish,
 };
+use tasks::core::txn::Op;
 
 use crate::scene::{Scene, exited, spec};
 
@@ -76,18 +78,39 @@ fn claims_in_one_request_have_their_own_results() {
 
     let batch = Batch::of_claims(plans, &mine);
     let answer = scene.store.txn(&batch.txn);
-    let BatchOutcome::Settled(settled) = batch.settle(&answer).unwrap() else { panic!("fenced") };
-    let is_won = |settled: &Settled| matches!(settled, Settled::Won(_));
+    let BatchOutcome::Settled(settled) = batch.settle(&answer) else { panic!("fenced") };
+    let is_won = |settled: &Result<_, _>| matches!(settled, Ok(Settled::Won(_)));
     assert_eq!(settled.iter().map(is_won).collect::<Vec<_>>(), [true, false, true]);
     scene.assert_in_sync();
 
     // The same request again: what was ours stays ours.
     let answer = scene.store.txn(&batch.txn);
-    assert_eq!(batch.settle(&answer), Ok(BatchOutcome::Settled(settled)));
+    assert_eq!(batch.settle(&answer), BatchOutcome::Settled(settled));
 
     scene.lose(1);
     let answer = scene.store.txn(&batch.txn);
-    assert_eq!(batch.settle(&answer), Ok(BatchOutcome::Fenced));
+    assert_eq!(batch.settle(&answer), BatchOutcome::Fenced);
+}
+
+/// A record that nobody can read costs its own claim alone.
+#[test]
+fn an_unreadable_task_is_nothing_to_the_others_of_its_request() {
+    let mut scene = Scene::new();
+    let mine = scene.register(1);
+    let queued: Vec<Record> = (0..3).map(|_| scene.submit(spec())).collect();
+    let plans: Vec<Plan> =
+        queued.iter().map(|task| claim(task, &mine, scene.stamp()).unwrap()).collect();
+    let garbage = bytes::Bytes::from_static(b"garbage");
+    scene.store.meddle(vec![Op::Put(Key::Task(queued[1].id()), garbage)]);
+
+    let batch = Batch::of_claims(plans, &mine);
+    let answer = scene.store.txn(&batch.txn);
+    let BatchOutcome::Settled(settled) = batch.settle(&answer) else { panic!("fenced") };
+    let [first, unreadable, last] = settled.as_slice() else { panic!("{settled:?}") };
+    assert!(matches!(unreadable, Err(SettleError::Found(_))), "{unreadable:?}");
+    for won in [first, last] {
+        assert!(matches!(won, Ok(Settled::Won(Some(_)))), "{won:?}");
+    }
 }
 
 #[test]
@@ -98,10 +121,8 @@ fn a_hundred_tasks_fit_into_one_request() {
     assert_eq!(batches.iter().map(|batch| batch.plans.len()).collect::<Vec<_>>(), [100, 100, 50]);
     for batch in &batches {
         let answer = scene.store.txn(&batch.txn);
-        let BatchOutcome::Settled(settled) = batch.settle(&answer).unwrap() else {
-            panic!("fenced")
-        };
-        assert!(settled.iter().all(|settled| matches!(settled, Settled::Won(Some(_)))));
+        let BatchOutcome::Settled(settled) = batch.settle(&answer) else { panic!("fenced") };
+        assert!(settled.iter().all(|settled| matches!(settled, Ok(Settled::Won(Some(_))))));
     }
     scene.assert_in_sync();
 }

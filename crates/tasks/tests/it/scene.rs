@@ -126,5 +126,6 @@ pub(crate) fn node(number: u32) -> Node {
         rootfs: ["default".to_owned()].into(),
         permissions: Permissions::default(),
         is_draining: false,
+        hindrance: None,
     }
 }

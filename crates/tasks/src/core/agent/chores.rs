@@ -2,6 +2,7 @@
 
 use super::Agent;
 use super::writes::Purpose;
+use crate::core::admission::Hindrance;
 use crate::core::amounts::Amounts;
 use crate::core::gc;
 use crate::core::id::TaskId;
@@ -19,7 +20,7 @@ pub(super) struct Chores {
     sweep_at: Boottime,
     gc_at: Boottime,
     tell_at: Boottime,
-    told: Option<(Amounts, bool)>,
+    told: Option<(Amounts, bool, Option<Hindrance>)>,
 }
 
 // === impl Chores ===
@@ -73,10 +74,10 @@ impl Agent {
         }
     }
 
-    /// Tells the others what is reserved here, if that is news. The key must still be the one that
+    /// Tells the others what is reserved here and what hinders, if that is news. The key must still be the one that
     /// was created with the lease.
     fn tell(&mut self, now: Now) {
-        let news = (self.ledger.reserved(), self.drain.is_some());
+        let news = (self.ledger.reserved(), self.drain.is_some(), self.hindrance);
         let lease = self.registration.lease_id();
         let (Some(claimant), Some(lease)) = (self.registration.claimant(), lease) else { return };
         if self.chores.told == Some(news) {

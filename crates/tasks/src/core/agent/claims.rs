@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use super::Agent;
 use super::writes::{Purpose, WantedFor};
+use crate::core::admission::Hindrance;
 use crate::core::cache::{Phase, Summary};
 use crate::core::id::{NodeId, TaskId};
 use crate::core::rank::{Candidate, rank};
@@ -64,12 +65,14 @@ impl Offer {
 
 impl Agent {
     pub(super) fn claim(&mut self, now: Now) {
+        self.hindrance = None;
         let Some(claimant) = self.held_claimant(now).cloned() else { return };
         if self.drain.is_some() {
             return;
         }
         self.note_claimable(now);
         let offers = self.offers(claimant.node);
+        self.hindrance = self.hindrance_of(&offers);
         self.ledger.keep_for(starving(now.boot, offers.iter().map(|offer| offer.waiting)));
         for tasks in self.choose(now, &offers) {
             self.take(now, &claimant, &tasks);
@@ -146,16 +149,21 @@ impl Agent {
     /// Those of the offers that there is room for, one after the other.
     fn fitting<'a>(&self, offers: impl Iterator<Item = &'a Offer>) -> Vec<TaskId> {
         let mut ledger = self.ledger.clone();
-        let capacity = ledger.capacity();
-        let is_borne = |offer: &Offer| {
-            let machine = self.machine.as_ref();
-            machine.is_none_or(|machine| machine.admit(&offer.waiting.demand, &capacity).is_ok())
-        };
         let mut fits = |offer: &&Offer| {
             let Waiting { task, demand, .. } = offer.waiting;
-            is_borne(offer) && ledger.reserve(task, demand).is_ok()
+            self.hindered(offer).is_none() && ledger.reserve(task, demand).is_ok()
         };
         offers.filter(|offer| fits(offer)).map(|offer| offer.waiting.task).collect()
+    }
+
+    /// What of the machine itself is against it, room or not.
+    fn hindered(&self, offer: &Offer) -> Option<Hindrance> {
+        let machine = self.machine.as_ref()?;
+        machine.admit(&offer.waiting.demand, &self.ledger.capacity()).err()
+    }
+
+    fn hindrance_of(&self, offers: &[Offer]) -> Option<Hindrance> {
+        offers.iter().filter_map(|offer| self.hindered(offer)).reduce(Hindrance::worse)
     }
 
     fn take(&mut self, now: Now, claimant: &Claimant, tasks: &[TaskId]) {

@@ -1,32 +1,40 @@
 //! Ends that are not recorded yet. They are kept until the store has decided about them, whatever
 //! becomes of the registration meanwhile.
 
+use std::time::Duration;
+
 use super::Agent;
 use super::writes::{Purpose, WantedFor};
 use crate::core::id::{AttemptNumber, TaskId};
 use crate::core::record::{Record, Usage};
 use crate::core::status::Status;
-use crate::core::time::Now;
+use crate::core::time::{Boottime, Now};
 use crate::core::transition::{
-    Ending, Finished, Plan, SettleError, Settled, Stamp, Touch, finish, touch,
+    Ending, Finished, Plan, SettleError, Settled, Stamp, Touch, TransitionError, finish, touch,
 };
+
+/// How long after a task could not be read, or not be changed by this version, that is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Unrecorded {
     finished: Finished,
     /// The task as last read; not known of those found at the start.
     record: Option<Record>,
+    /// Set while its task cannot be read or changed: from when on that is tried again. The end stays on
+    /// disk, so nothing else waits for it.
+    stuck_until: Option<Boottime>,
 }
 
 // === impl Unrecorded ===
 
 impl Unrecorded {
     pub(super) fn found(finished: Finished) -> Self {
-        Self { finished, record: None }
+        Self { finished, record: None, stuck_until: None }
     }
 
     pub(super) fn known(finished: Finished, record: Record) -> Self {
-        Self { finished, record: Some(record) }
+        Self { finished, record: Some(record), stuck_until: None }
     }
 
     pub(super) fn attempt(&self) -> AttemptNumber {
@@ -39,9 +47,18 @@ impl Unrecorded {
 impl Agent {
     /// Sends what is not under way.
     pub(super) fn record_endings(&mut self, now: Now) {
-        let is_idle =
-            |(id, attempt): &&(TaskId, AttemptNumber)| !self.writes.is_recording(*id, *attempt);
-        let idle: Vec<_> = self.unrecorded.keys().filter(is_idle).copied().collect();
+        let mut next = None;
+        let mut idle = Vec::new();
+        for (&(id, attempt), unrecorded) in &self.unrecorded {
+            match unrecorded.stuck_until.filter(|at| *at > now.boot) {
+                Some(at) => next = Some(next.unwrap_or(at).min(at)),
+                None if self.writes.is_recording(id, attempt) => {}
+                None => idle.push((id, attempt)),
+            }
+        }
+        if let Some(at) = next {
+            self.wake_by(at);
+        }
         for (id, attempt) in idle {
             match self.unrecorded[&(id, attempt)].record.is_some() {
                 true => self.record_ending(now, id, attempt),
@@ -59,8 +76,31 @@ impl Agent {
                 let purpose = Purpose::Finish { plan: Box::new(plan.clone()), attempt };
                 self.send(plan.txn, purpose);
             }
+            // A newer version made of it what this one cannot change.
+            Err(TransitionError::NewerSchema { .. } | TransitionError::Spec { .. }) => {
+                self.on_stuck(now, id, attempt);
+            }
             // The task is another's, or has ended: there is nothing to record.
-            Err(_) => self.discard(now, id, attempt),
+            Err(
+                TransitionError::SameStatus { .. }
+                | TransitionError::NotFrom { .. }
+                | TransitionError::NotOwner { .. }
+                | TransitionError::TooEarly { .. },
+            ) => self.discard(now, id, attempt),
+        }
+    }
+
+    /// Whether ends are to be recorded that could be.
+    pub(super) fn has_ends_to_record(&self) -> bool {
+        self.unrecorded.values().any(|unrecorded| unrecorded.stuck_until.is_none())
+    }
+
+    /// Nothing was decided about the end, so it is kept, and the task read again before long.
+    fn on_stuck(&mut self, now: Now, id: TaskId, attempt: AttemptNumber) {
+        if let Some(unrecorded) = self.unrecorded.get_mut(&(id, attempt)) {
+            unrecorded.record = None;
+            unrecorded.stuck_until = Some(now.boot + TRY_AGAIN_AFTER);
+            self.wake_by(now.boot + TRY_AGAIN_AFTER);
         }
     }
 
@@ -71,34 +111,32 @@ impl Agent {
         attempt: AttemptNumber,
         settled: Result<Settled, SettleError>,
     ) {
-        let key = (plan.id, attempt);
         match settled {
-            Ok(Settled::Won(_)) => drop(self.unrecorded.remove(&key)),
-            Ok(Settled::Lost(lost)) => self.on_read_for_finish(now, plan.id, attempt, lost.found),
-            // Read anew: the answer said nothing.
-            Err(_) => {
-                if let Some(unrecorded) = self.unrecorded.get_mut(&key) {
-                    unrecorded.record = None;
-                }
+            Ok(Settled::Won(_)) => drop(self.unrecorded.remove(&(plan.id, attempt))),
+            Ok(Settled::Lost(lost)) => {
+                self.on_read_for_finish(now, plan.id, attempt, Ok(lost.found));
             }
+            Err(error) => self.on_read_for_finish(now, plan.id, attempt, Err(error)),
         }
     }
 
-    /// Decides anew with the task as it is now.
+    /// Decides anew with the task as it is now. Only a task that is gone needs no end any more.
     pub(super) fn on_read_for_finish(
         &mut self,
         now: Now,
         id: TaskId,
         attempt: AttemptNumber,
-        record: Option<Record>,
+        found: Result<Option<Record>, SettleError>,
     ) {
-        let Some(unrecorded) = self.unrecorded.get_mut(&(id, attempt)) else { return };
-        let is_gone = record.is_none();
-        unrecorded.record = record;
-        if is_gone {
-            self.unrecorded.remove(&(id, attempt));
-        } else {
-            self.record_ending(now, id, attempt);
+        match found {
+            Ok(Some(record)) => {
+                let Some(unrecorded) = self.unrecorded.get_mut(&(id, attempt)) else { return };
+                unrecorded.record = Some(record);
+                unrecorded.stuck_until = None;
+                self.record_ending(now, id, attempt);
+            }
+            Ok(None) => drop(self.unrecorded.remove(&(id, attempt))),
+            Err(SettleError::Answer(_) | SettleError::Found(_)) => self.on_stuck(now, id, attempt),
         }
     }
 

@@ -106,7 +106,8 @@ impl Agent {
     pub(super) fn look_after_registration(&mut self, now: Now) {
         match &mut self.registration {
             Registration::Recovering { lease } => {
-                if self.unrecorded.is_empty() {
+                let lease = *lease;
+                if !self.has_ends_to_record() {
                     self.commands.extend(lease.map(Command::Revoke));
                     self.register();
                 }
@@ -120,7 +121,7 @@ impl Agent {
             Registration::Fenced { lease_id } if self.attempts.is_empty() => {
                 // Others would take what has an end to record, so such a lease ends by itself.
                 let lease_id = *lease_id;
-                if self.unrecorded.is_empty() {
+                if !self.has_ends_to_record() {
                     self.commands.push(Command::Revoke(lease_id));
                 }
                 self.register();
@@ -168,6 +169,7 @@ impl Agent {
             id,
             reserved: self.ledger.reserved(),
             is_draining: self.drain.is_some(),
+            hindrance: self.hindrance,
             ..self.profile.node.clone()
         }
     }
@@ -175,7 +177,7 @@ impl Agent {
     fn leave_if_drained(&mut self, now: Now) {
         let Some(drain) = self.drain else { return };
         let is_empty =
-            self.attempts.is_empty() && self.unrecorded.is_empty() && !self.writes.has_claims();
+            self.attempts.is_empty() && !self.has_ends_to_record() && !self.writes.has_claims();
         match drain.duty(now.boot, is_empty) {
             drain::Duty::Wait(until) => self.wake_by(until),
             drain::Duty::Stop => self.stop_for_drain(),

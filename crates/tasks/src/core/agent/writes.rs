@@ -215,42 +215,47 @@ impl Agent {
     }
 
     fn on_claimed(&mut self, now: Now, batch: &Batch, answer: &Answer) {
-        let released = |agent: &mut Self| {
-            batch.plans.iter().for_each(|plan| agent.ledger.release(plan.id));
-        };
         match batch.settle(answer) {
-            Ok(BatchOutcome::Settled(settled)) => {
+            BatchOutcome::Settled(settled) => {
                 for (plan, settled) in batch.plans.iter().zip(settled) {
                     self.on_claim_settled(now, plan.id, settled);
                 }
             }
-            Ok(BatchOutcome::Fenced) => {
-                released(self);
+            BatchOutcome::Fenced => {
+                batch.plans.iter().for_each(|plan| self.ledger.release(plan.id));
                 self.fence();
             }
-            Err(SettleError::Answer(_) | SettleError::Found(_)) => released(self),
         }
     }
 
-    fn on_claim_settled(&mut self, now: Now, id: TaskId, settled: Settled) {
+    fn on_claim_settled(&mut self, now: Now, id: TaskId, settled: Result<Settled, SettleError>) {
         match settled {
-            Settled::Won(Some(record)) => self.on_won(now, *record),
-            Settled::Won(None) => self.ledger.release(id),
-            Settled::Lost(lost) => {
+            Ok(Settled::Won(Some(record))) => self.on_won(now, *record),
+            Ok(Settled::Won(None)) => self.ledger.release(id),
+            Ok(Settled::Lost(lost)) => {
                 self.ledger.release(id);
                 if lost.is_fenced {
                     self.fence();
                 }
             }
+            // What was found instead is no record of ours. Should the claim hold all the same, the
+            // next sweep finds a task that was never started here.
+            Err(SettleError::Answer(_) | SettleError::Found(_)) => self.ledger.release(id),
         }
     }
 
     fn on_read(&mut self, now: Now, id: TaskId, wanted_for: WantedFor, answer: &Answer) {
-        let found = answer.found(0).ok().flatten();
-        let record: Option<Record> = found.and_then(|kv| Record::decode(kv).ok());
+        let found = answer.found(0).map_err(SettleError::Answer);
+        let found =
+            found.and_then(|kv| kv.map(Record::decode).transpose().map_err(SettleError::Found));
+        if let WantedFor::Finish(attempt) = wanted_for {
+            return self.on_read_for_finish(now, id, attempt, found);
+        }
+        // Nothing is lost for the others: whoever cannot read the task does nothing with it.
+        let record = found.unwrap_or(None);
         match wanted_for {
+            WantedFor::Finish(_) => unreachable!("it was taken before"),
             WantedFor::Claim => self.on_read_for_claim(now, id, record),
-            WantedFor::Finish(attempt) => self.on_read_for_finish(now, id, attempt, record),
             WantedFor::Touch => self.on_read_for_touch(now, record),
             WantedFor::Requeue => self.on_read_for_requeue(now, id, record),
             WantedFor::Unknown => self.on_read_for_unknown(now, record),

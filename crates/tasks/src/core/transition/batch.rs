@@ -20,8 +20,8 @@ pub struct Batch {
 /// How an answer settles a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchOutcome {
-    /// One per plan.
-    Settled(Vec<Settled>),
+    /// One per plan: an answer that settles nothing for one of them is nothing to the others.
+    Settled(Vec<Result<Settled, SettleError>>),
     /// The claimant is not registered any more; nothing was written.
     Fenced,
 }
@@ -70,14 +70,14 @@ impl Batch {
         Self { txn: Txn::read(then), plans }
     }
 
-    pub fn settle(&self, answer: &Answer) -> Result<BatchOutcome, SettleError> {
+    #[must_use]
+    pub fn settle(&self, answer: &Answer) -> BatchOutcome {
         if !answer.succeeded {
-            return Ok(BatchOutcome::Fenced);
+            return BatchOutcome::Fenced;
         }
         let settle = |(index, plan): (usize, &Plan)| {
             plan.settle(answer.nested(index).map_err(SettleError::Answer)?)
         };
-        let settled = self.plans.iter().enumerate().map(settle);
-        settled.collect::<Result<_, _>>().map(BatchOutcome::Settled)
+        BatchOutcome::Settled(self.plans.iter().enumerate().map(settle).collect())
     }
 }

@@ -1,6 +1,7 @@
 //! How things are after a turn, told to everybody whom it concerns.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
 use std::time::Duration;
 
 use super::Owner;
@@ -27,6 +28,7 @@ pub(super) struct Fenced {
 impl Owner {
     pub(super) fn publish(&mut self, now: Now) {
         self.look_after_fence(now.boot);
+        self.tell_hindrance();
         self.give_orders();
         let cache = self.parts.agent.cache();
         self.absent.follow(cache.lost().filter_map(|task| task.node()), now.boot);
@@ -42,6 +44,19 @@ impl Owner {
             is_draining: self.is_draining,
             has_left: self.has_left,
         });
+    }
+
+    /// Says so when the machine itself begins or ceases to keep tasks from being taken.
+    fn tell_hindrance(&mut self) {
+        let before = std::mem::replace(&mut self.hindrance, self.parts.agent.hindrance());
+        match (before, self.hindrance) {
+            (Some(before), Some(now)) if discriminant(&before) == discriminant(&now) => {}
+            (_, Some(now)) => {
+                tracing::warn!(reason = %now, "tasks that would fit are not taken");
+            }
+            (Some(_), None) => tracing::info!("tasks that fit are taken again"),
+            (None, None) => {}
+        }
     }
 
     /// The keeper keeps the lease of the present registration, and no other.

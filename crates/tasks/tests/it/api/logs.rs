@@ -1,5 +1,7 @@
 //! Logs: from the queue to the end, byte for byte, from whichever node is asked.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use tasks::client::{self, Client};
 use tasks::core::id::TaskId;
@@ -120,6 +122,26 @@ async fn a_log_is_read_from_an_offset_and_by_its_last_lines() {
     let errors = wire::LogsRequest { streams: vec![wire::Stream::Stderr.into()], ..request(id) };
     let errors = read(&client, errors).await.unwrap();
     assert_eq!((&errors.stdout[..], &errors.stderr[..]), (&b""[..], &b"two\n"[..]));
+}
+
+/// An attempt that ran had a log, so none is not the same as an empty one.
+#[tokio::test]
+async fn a_log_that_is_gone_is_data_loss() {
+    let etcd = Etcd::start().await;
+    let served = Served::start(&etcd).await;
+    let client = served.client().await;
+    let id = id_of(&client.submit(steps("print hello exit 0")).await.unwrap());
+    client.wait(&[id], PATIENCE).await.unwrap();
+    // As long as the result has a record of its own, its directory is in use.
+    until("the directory to be removed", async || {
+        let removed = served.handle.host().sweep(|_| false, Duration::ZERO).await;
+        (removed.unwrap() == 1).then_some(())
+    })
+    .await;
+    for follow in [false, true] {
+        let refused = read(&client, wire::LogsRequest { follow, ..request(id) }).await;
+        assert_refused(refused, Kind::DataLoss, "attempt 1");
+    }
 }
 
 /// An attempt that never began has nothing to say; one that follows it does.

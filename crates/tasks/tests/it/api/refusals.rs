@@ -197,7 +197,17 @@ async fn a_full_queue_takes_only_what_it_has() {
     })
     .await;
     assert_refused(client.submit(stuck()).await, Kind::ResourceExhausted, "queued");
-    assert_eq!(client.submit(keyed).await.unwrap().id, first.id, "a repetition adds nothing");
+    assert_eq!(
+        client.submit(keyed.clone()).await.unwrap().id,
+        first.id,
+        "a repetition adds nothing"
+    );
+    let batch = client.submit_batch(vec![stuck(), keyed, stuck()]).await.unwrap();
+    let [new, known, newer] = batch.as_slice() else { panic!("{batch:?}") };
+    assert_eq!(known.as_ref().map(|it| &it.id), Ok(&first.id), "nor does it in a batch");
+    for refused in [new, newer] {
+        assert_eq!(refused.as_ref().unwrap_err().kind, Kind::ResourceExhausted, "{batch:?}");
+    }
 }
 
 #[tokio::test]
@@ -228,17 +238,6 @@ async fn many_may_cancel_at_once() {
     let ended = client.wait(&[id], PATIENCE).await.unwrap();
     assert!(ended.done);
     etcd.assert_in_sync().await;
-}
-
-#[tokio::test]
-async fn without_a_store_nothing_is_answered() {
-    let etcd = Etcd::start().await;
-    let served = Served::start(&etcd).await;
-    let client = served.client().await;
-    let id = id_of(&client.submit(stuck()).await.unwrap());
-    let kept = etcd.stop().await;
-    assert_refused(client.status(id).await, Kind::Unavailable, "store");
-    drop(kept);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A node at work: it takes what fits, runs it, records what came of it, and leaves in order.
 
 use tasks::core::explain::explain;
+use tasks::core::retry::START_FAILURES_MAX;
 use tasks::core::status::{FailedReason, QueuedReason, Status};
 use tasks::core::time::Epoch;
 use tasks::core::transition::CancelRefused;
@@ -192,6 +193,13 @@ async fn what_cannot_be_started_is_tried_again_and_fails_in_the_end() {
     let tried = daemon.until(id, "a failure", |record| record.task.counters.start_failures > 0);
     let Status::Queued(queued) = tried.await.task.status else { panic!("it waits") };
     assert_eq!(queued.reason, QueuedReason::StartFailed);
+    let ended = daemon.ended(id).await.task;
+    let Status::Failed(failed) = ended.status else { panic!("it has failed") };
+    assert_eq!(failed.reason, FailedReason::StartFailed);
+    assert_eq!(ended.counters.start_failures, START_FAILURES_MAX);
+    let tries = usize::try_from(START_FAILURES_MAX).unwrap() + 1;
+    assert_eq!(ended.attempts.len(), tries, "each try is told: {:?}", ended.attempts);
+    etcd.assert_in_sync().await;
 }
 
 #[tokio::test]
