@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, ensure};
 use e2e::assets::Asset;
+use e2e::ports;
 use e2e::process::{Process, Program};
 use e2e::scene::Scene;
 use e2e::store::Lane;
@@ -13,13 +14,16 @@ use e2e::tasks::cluster::{Cluster, ClusterOptions};
 use e2e::tasks::command::Windlass;
 use e2e::tasks::ledger::Work;
 use e2e::tasks::net::Network;
+use e2e::tasks::node::{Node, NodeOptions};
 use e2e::wait::{Level, wait_for};
+use tokio::process::Command;
 
 use crate::stage::{PATIENCE, Up, cases, wait_state};
 
 cases! {
-    needs [Asset::Windlass, Asset::Etcd];
+    needs [Asset::Windlass, Asset::Etcd, Asset::Etcdctl];
     two_node_example,
+    store_client_can_connect,
     three_nodes_share_windlass,
     three_nodes_share_etcd,
     a_drained_node_finishes_and_leaves,
@@ -60,6 +64,32 @@ async fn two_node_example(scene: &Scene) -> Result<()> {
         node.stop().await?;
     }
     Ok(())
+}
+
+/// The store of a node is one like any other: etcdctl writes and reads there, and sees its tasks.
+async fn store_client_can_connect(scene: &Scene) -> Result<()> {
+    let [port] = ports::free()?;
+    let endpoint = format!("127.0.0.1:{port}");
+    let flags = ["--store-listen", &endpoint, "--insecure"].map(ToOwned::to_owned).to_vec();
+    let options = NodeOptions { name: "node1".to_owned(), flags, ..NodeOptions::default() };
+    let mut node = Node::prepare(scene, &options)?;
+    node.start().await?;
+    let etcdctl = async |words: &[&str]| {
+        let mut command = Command::new(scene.program(Asset::Etcdctl)?);
+        let output = command.args(["--endpoints", &endpoint]).args(words).output().await;
+        let output = output.context("run etcdctl")?;
+        let said = String::from_utf8(output.stdout).context("etcdctl prints text")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "etcdctl {words:?}: {}: {errors}", output.status);
+        anyhow::Ok(said)
+    };
+    ensure!(etcdctl(&["put", "/mine", "kept"]).await? == "OK\n");
+    ensure!(etcdctl(&["get", "/mine"]).await? == "/mine\nkept\n");
+    let said = Windlass::asking(scene, &node.address())?.run(&["--", "true"]).await?;
+    ensure!(said.code == Some(0), "{said:?}");
+    let keys = etcdctl(&["get", "--prefix", "--keys-only", "/task/status/complete/"]).await?;
+    ensure!(keys.split_whitespace().count() == 1, "{keys}");
+    node.stop().await
 }
 
 async fn three_nodes_share_windlass(scene: &Scene) -> Result<()> {

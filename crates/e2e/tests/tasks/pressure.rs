@@ -98,6 +98,12 @@ async fn no_space_for_logs(scene: &Scene) -> Result<()> {
     let waiting = cluster.submit(3, Work::of(1)).await?;
     cluster.wait_ended(&quiet).await?;
     ensure!(!has_begun(&cluster, &waiting), "tasks are claimed without space");
+    wait_for("the reason to be told", PATIENCE, async || {
+        let told = windlass.json(&["task", "explain"], &[&waiting[0]]).await?;
+        let is_told = told["nodes"][0]["obstacles"][0] == "the data directory is almost full";
+        Ok(if is_told { Level::Reached(()) } else { Level::Below(told.to_string()) })
+    })
+    .await?;
     disk.free()?;
     wait_state(&windlass, &id, "complete").await?;
     let log = windlass.call(&["task", "logs"], &["-o", "json", &id]).await?;
