@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::rate::Rate;
+use crate::failure::Failure;
 use crate::lease::WallClock;
 use crate::metrics::{self, EventEnd};
 
@@ -78,6 +79,8 @@ pub struct Service {
     options: Options,
     queue: mpsc::Receiver<Queued>,
     metrics: metrics::Events,
+    /// Whether the last one was refused.
+    is_refused: bool,
 }
 
 struct Queued {
@@ -95,7 +98,7 @@ pub fn new(client: Client, options: Options, metrics: metrics::Events) -> (Servi
         clock: options.clock,
         metrics: metrics.clone(),
     };
-    (Service { client, options, queue: receiver, metrics }, handle)
+    (Service { client, options, queue: receiver, metrics, is_refused: false }, handle)
 }
 
 // === impl Handle ===
@@ -138,9 +141,8 @@ impl Service {
         }
     }
 
-    /// Failures are counted, not logged one by one: they come in crowds, and the requests that
-    /// matter fail with them.
-    async fn post(&self, queued: Queued) {
+    /// Failures are counted. Of refusals in a row the first is logged: they come in crowds.
+    async fn post(&mut self, queued: Queued) {
         let reason = queued.event.reason;
         let object = self.options.object(queued);
         let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
@@ -148,12 +150,25 @@ impl Service {
         let params = PostParams::default();
         let posted = tokio::time::timeout(POST_TIMEOUT, events.create(&params, &object)).await;
         match posted {
-            Ok(Ok(_)) => self.metrics.on_end(reason, EventEnd::Posted),
+            Ok(Ok(_)) => {
+                self.is_refused = false;
+                self.metrics.on_end(reason, EventEnd::Posted);
+            }
             Ok(Err(error)) => {
-                tracing::debug!(reason, %error, "an Event was refused");
+                self.on_refused(reason, error.into());
                 self.metrics.on_end(reason, EventEnd::Failed);
             }
             Err(_elapsed) => self.metrics.on_end(reason, EventEnd::Failed),
+        }
+    }
+
+    fn on_refused(&mut self, reason: &'static str, failure: Failure) {
+        let is_first = !std::mem::replace(&mut self.is_refused, true);
+        let error = &failure as &dyn std::error::Error;
+        if is_first {
+            tracing::warn!(reason, error, "an Event was refused; further ones are only counted");
+        } else {
+            tracing::debug!(reason, error, "an Event was refused");
         }
     }
 }

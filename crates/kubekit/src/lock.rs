@@ -94,6 +94,21 @@ struct Inner {
     vigils: Mutex<Vigils>,
 }
 
+// === impl Error ===
+
+impl Error {
+    /// The request that did not succeed; nothing if the lock was simply lost.
+    #[must_use]
+    pub fn request(&self) -> Option<&lease::Error> {
+        match self {
+            Self::Acquire { source, .. }
+            | Self::Renew { source, .. }
+            | Self::Release { source, .. } => Some(source),
+            Self::Lost { .. } => None,
+        }
+    }
+}
+
 // === impl Locks ===
 
 impl Locks {

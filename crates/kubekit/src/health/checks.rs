@@ -49,6 +49,11 @@ enum State {
     Failing {
         reason: String,
     },
+    /// Failing for as long as somebody keeps saying so.
+    FailingUntil {
+        until: Instant,
+        reason: String,
+    },
 }
 
 // === impl Health ===
@@ -64,6 +69,13 @@ impl Health {
     #[must_use]
     pub fn ready(&self, name: &'static str) -> Check {
         add(&self.ready, name)
+    }
+
+    /// What keeps the process from being ready, a line for each condition; nothing if it is ready.
+    #[must_use]
+    pub fn lack(&self) -> Option<String> {
+        let report = self.report(Question::Ready, None, Instant::now())?;
+        (!report.is_well).then_some(report.lines)
     }
 
     /// Asks one condition, or all.
@@ -112,6 +124,13 @@ impl Check {
         *self.state.lock() = State::Failing { reason: reason.into() };
     }
 
+    /// Fails for this long, unless said again. For what is tried again and again: when nobody says
+    /// so any more, nobody has anything left to try, because others were faster or it is gone.
+    pub fn fail_for(&self, within: Duration, reason: impl Into<String>) {
+        let until = Instant::now() + within;
+        *self.state.lock() = State::FailingUntil { until, reason: reason.into() };
+    }
+
     fn verdict(&self, now: Instant) -> Result<(), String> {
         match &*self.state.lock() {
             State::Passing => Ok(()),
@@ -120,7 +139,8 @@ impl Check {
                 let silent = now.duration_since(*until) + *within;
                 Err(format!("silent for {} s", silent.as_secs()))
             }
-            State::Failing { reason } => Err(reason.clone()),
+            State::FailingUntil { until, .. } if now >= *until => Ok(()),
+            State::FailingUntil { reason, .. } | State::Failing { reason } => Err(reason.clone()),
         }
     }
 }

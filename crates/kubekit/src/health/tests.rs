@@ -89,6 +89,21 @@ async fn one_failed_check_is_told_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_failure_that_nobody_meets_any_more_is_over() {
+    let health = Health::default();
+    let writes = health.ready("writes");
+    writes.fail_for(Duration::from_secs(60), "this account may not");
+    tokio::time::advance(Duration::from_secs(59)).await;
+    let failing = || expect!["503\n[-]writes failed: this account may not\n"];
+    check(&health, "GET", "/readyz", failing()).await;
+    writes.fail_for(Duration::from_secs(60), "this account may not");
+    tokio::time::advance(Duration::from_secs(59)).await;
+    check(&health, "GET", "/readyz", failing()).await;
+    tokio::time::advance(Duration::from_secs(1)).await;
+    check(&health, "GET", "/readyz", expect!["200\nok\n"]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn silence_fails_what_must_keep_happening() {
     let health = Health::default();
     let events = health.live("events");

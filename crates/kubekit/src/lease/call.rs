@@ -44,6 +44,19 @@ pub(crate) struct Leases {
     timeout: Duration,
 }
 
+// === impl Error ===
+
+impl Error {
+    /// What went wrong; nothing if there was no answer in time.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Timeout { .. } => None,
+            Self::Failed { source, .. } => Some(source),
+        }
+    }
+}
+
 // === impl Leases ===
 
 impl Leases {
