@@ -2,6 +2,8 @@
 
 mod access;
 pub mod admin;
+#[cfg(test)]
+mod asked;
 pub mod core;
 pub mod kubernetes;
 pub mod lifecycle;

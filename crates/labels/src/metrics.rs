@@ -26,12 +26,14 @@ pub(crate) struct Metrics {
     transactions_created: Family<Created, Counter>,
     missed_deletes_recovered: Family<RecoveredBy, Counter>,
     checkpoint_lag: Seconds,
+    watch_gap: Seconds,
     watch_restarts: Family<Reason, Counter>,
     processed: Family<OfRow, Counter>,
     restores: Histogram,
     conflicts: Counter,
     locks: Family<LockResult, Counter>,
-    nodes_restored_ratio: Seconds,
+    /// Only where it is known: a replica that never looked has no share to tell, not even none.
+    nodes_restored_ratio: Family<Unlabelled, Seconds>,
     store_bytes: Family<OfStore, Gauge>,
 }
 
@@ -102,6 +104,10 @@ struct OfStore {
     store: &'static str,
 }
 
+/// For a number that is there or not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Unlabelled {}
+
 // === impl Metrics ===
 
 impl Metrics {
@@ -111,13 +117,14 @@ impl Metrics {
             transactions_created: Family::default(),
             missed_deletes_recovered: Family::default(),
             checkpoint_lag: Gauge::default(),
+            watch_gap: Gauge::default(),
             watch_restarts: Family::default(),
             processed: Family::default(),
             // 50 ms to 27 min: a restore is expected below a second, a late one within minutes.
             restores: Histogram::new(exponential_buckets(0.05, 2.0, 16)),
             conflicts: Counter::default(),
             locks: Family::default(),
-            nodes_restored_ratio: Gauge::default(),
+            nodes_restored_ratio: Family::default(),
             store_bytes: Family::default(),
         };
         metrics.register(registry);
@@ -139,6 +146,8 @@ impl Metrics {
         );
         let lag = "Age of the oldest change of labels that is in no checkpoint";
         registry.register("checkpoint_lag_seconds", lag, self.checkpoint_lag.clone());
+        let gap = "Time since something was heard of nodes";
+        registry.register("watch_gap_seconds", gap, self.watch_gap.clone());
         registry.register("watch_restarts", "Watches begun anew", self.watch_restarts.clone());
         let processed = "Decisions carried out, by the row of the table that made them";
         registry.register("processed", processed, self.processed.clone());
@@ -165,6 +174,10 @@ impl Metrics {
 
     pub(crate) fn set_checkpoint_lag(&self, seconds: f64) {
         self.checkpoint_lag.set(seconds);
+    }
+
+    pub(crate) fn set_watch_gap(&self, seconds: f64) {
+        self.watch_gap.set(seconds);
     }
 
     pub(crate) fn on_watch_restart(&self, reason: &'static str) {
@@ -195,7 +208,7 @@ impl Metrics {
     }
 
     pub(crate) fn set_nodes_restored_ratio(&self, ratio: f64) {
-        self.nodes_restored_ratio.set(ratio);
+        self.nodes_restored_ratio.get_or_create(&Unlabelled {}).set(ratio);
     }
 
     pub(crate) fn set_store_bytes(&self, store: Store, bytes: usize) {
@@ -203,9 +216,10 @@ impl Metrics {
         self.store_bytes.get_or_create(&store.labels()).set(bytes);
     }
 
-    /// We no longer look at it; what we saw last would be taken for what is.
-    pub(crate) fn forget_store_bytes(&self, store: Store) {
-        self.store_bytes.remove(&store.labels());
+    /// We no longer look at everything; what we saw last would be taken for what is.
+    pub(crate) fn forget_resync(&self) {
+        self.store_bytes.remove(&Store::Records.labels());
+        self.nodes_restored_ratio.remove(&Unlabelled {});
     }
 }
 

@@ -18,6 +18,8 @@ mod posting;
 mod reading;
 mod status;
 mod tell;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use std::{convert::Infallible, sync::Arc, time::Duration};

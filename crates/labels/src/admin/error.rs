@@ -1,10 +1,10 @@
 //! Why a command did not do what it was asked.
 
-use kubekit::lock;
+use kubekit::{failure::Failure, lock};
 
 use crate::{
     core::{record::Unreadable, rv::ResourceVersion},
-    kubernetes,
+    kubernetes::{self, Kind},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,24 @@ pub enum Error {
     Leases {
         verb: &'static str,
         #[source]
-        source: Box<kube::Error>,
+        source: Failure,
     },
+}
+
+// === impl Error ===
+
+impl Error {
+    /// What the API server's answer means, or that there was none, if that is what is wrong.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Kubernetes(error) => Some(error.kind.clone()),
+            Self::Leases { source, .. } => Some(Kind::of_failure(source)),
+            Self::Lock { source, .. } => {
+                let request = source.request()?;
+                Some(request.failure().map_or(Kind::Unknown, Kind::of_failure))
+            }
+            _ => None,
+        }
+    }
 }

@@ -1,19 +1,40 @@
-//! Answers, from what was read to what is told. What needs a cluster is tested with one, in `e2e`.
+//! Answers, from what was read to what is told. What needs a cluster is tested with one, in `e2e`,
+//! but for what takes time or must not happen at all.
 
 mod diff;
+mod dry_run;
 mod history;
 mod list;
 mod transfer;
+mod uninstall;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::core::{
-    object::{Document, Labels, LiveNode, Marker, Uid},
-    record::Record,
-    snapshot::Snapshot,
+use super::{Admin, Options};
+use crate::{
+    asked::Server,
+    core::{
+        object::{Document, Labels, LiveNode, Marker, Uid},
+        policy::Policy,
+        record::Record,
+        snapshot::Snapshot,
+    },
+    options::Namespaces,
 };
+
+/// A person before this server.
+fn admin(server: &Server) -> Admin {
+    Admin::new(Options {
+        client: server.client(),
+        lease_client: server.client(),
+        namespaces: Namespaces::default(),
+        policy: Policy::default(),
+        identity: "person".to_owned(),
+        clock: || at(5),
+    })
+}
 
 fn at(minute: i8) -> Timestamp {
     let text = format!("2026-03-01T08:{minute:02}:00Z");

@@ -1,15 +1,15 @@
 //! Our marks off all nodes, and with `purge` everything out of the stores. Restored labels stay.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::{StreamExt, TryStreamExt, stream};
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api,
     api::{DeleteParams, ListParams},
 };
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::{Admin, Error, Mode};
 use crate::{
@@ -25,6 +25,12 @@ use crate::{
 
 /// How the Leases begin that watchers hold while they run.
 const WATCHER_PREFIX: &str = "watcher-";
+
+/// How often they are looked at: a running watcher renews its own every few seconds.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// No Lease is waited for longer, whatever it says of itself.
+const LEASE_DURATION_MAX: Duration = Duration::from_mins(1);
 
 /// Writes under way at once.
 const INFLIGHT_MAX: usize = 16;
@@ -68,15 +74,28 @@ impl Admin {
         Ok(Uninstalled { nodes: names, purged })
     }
 
+    /// A Lease that nobody renews for as long as it lasts is a dead watcher's. Its `renewTime` is of
+    /// another machine's clock and proves nothing; that it changes does.
     async fn check_unwatched(&self) -> Result<(), Error> {
-        let found = managed(&self.life_leases).await?;
-        let names: Vec<String> = found
-            .into_iter()
-            .filter(|lease| is_alive(lease, self.now()))
-            .filter_map(|lease| lease.metadata.name)
-            .filter(|name| name.starts_with(WATCHER_PREFIX))
-            .collect();
-        if names.is_empty() { Ok(()) } else { Err(Error::Watched { names }) }
+        let found = self.watchers().await?;
+        let Some(longest) = found.values().map(duration).max() else { return Ok(()) };
+        let until = Instant::now() + longest.min(LEASE_DURATION_MAX);
+        while Instant::now() < until {
+            tokio::time::sleep_until(until.min(Instant::now() + LOOK_EVERY)).await;
+            let names = renewed(&found, &self.watchers().await?);
+            if !names.is_empty() {
+                return Err(Error::Watched { names });
+            }
+        }
+        Ok(())
+    }
+
+    async fn watchers(&self) -> Result<BTreeMap<String, Lease>, Error> {
+        let named = managed(&self.life_leases).await?.into_iter().filter_map(|mut lease| {
+            let name = lease.metadata.name.take()?;
+            name.starts_with(WATCHER_PREFIX).then_some((name, lease))
+        });
+        Ok(named.collect())
     }
 
     async fn unmark(&self, node: LiveNode) -> Result<(), Error> {
@@ -188,13 +207,21 @@ async fn managed(leases: &Api<Lease>) -> Result<Vec<Lease>, Error> {
 }
 
 fn failed(verb: &'static str) -> impl Fn(kube::Error) -> Error {
-    move |source| Error::Leases { verb, source: Box::new(source) }
+    move |source| Error::Leases { verb, source: source.into() }
 }
 
-/// By the clocks of its holder and of this machine: a person who is told of a watcher that died
-/// just now asks again.
-fn is_alive(lease: &Lease, now: Timestamp) -> bool {
-    let Some(spec) = &lease.spec else { return false };
-    let lasts = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(0).into());
-    spec.renew_time.as_ref().is_some_and(|renewed| now.duration_since(renewed.0) < lasts)
+/// How long it lasts without being renewed.
+fn duration(lease: &Lease) -> Duration {
+    let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+    Duration::from_secs(seconds.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0))
+}
+
+/// Those that were written since, or are new.
+fn renewed(before: &BTreeMap<String, Lease>, now: &BTreeMap<String, Lease>) -> Vec<String> {
+    let version = |lease: &Lease| lease.metadata.resource_version.clone();
+    let is_same = |name: &String, lease: &Lease| {
+        before.get(name).is_some_and(|before| version(before) == version(lease))
+    };
+    let renewed = now.iter().filter(|(name, lease)| !is_same(name, lease));
+    renewed.map(|(name, _)| name.clone()).collect()
 }

@@ -73,7 +73,7 @@ pub enum Verb {
 impl Error {
     pub(super) fn refused(verb: Verb, object: &str, source: kube::Error) -> Self {
         let failure = Failure::from(source);
-        let kind = failure.refusal().map_or(Kind::Unknown, Kind::of);
+        let kind = Kind::of_failure(&failure);
         Self { verb, object: object.to_owned(), kind, cause: Cause::Failed(failure) }
     }
 
@@ -90,6 +90,10 @@ impl Error {
 // === impl Kind ===
 
 impl Kind {
+    pub(crate) fn of_failure(failure: &Failure) -> Self {
+        failure.refusal().map_or(Self::Unknown, Self::of)
+    }
+
     fn of(status: &Status) -> Self {
         match status.code {
             409 if status.is_already_exists() => Self::AlreadyExists,

@@ -50,7 +50,7 @@ impl Resyncing {
                 () = standing.lost(term) => {}
                 () = self.serve() => {}
             }
-            self.context.metrics.forget_store_bytes(Store::Records);
+            self.context.metrics.forget_resync();
         }
         // The election ends only when all is asked to end.
         std::future::pending().await
@@ -61,9 +61,12 @@ impl Resyncing {
         passes.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             passes.tick().await;
-            if let Err(error) = self.pass().await {
-                self.context.status.on_failed(&error);
-                tracing::warn!(error = &error as &dyn error::Error, "resync was cut short");
+            match self.pass().await {
+                Ok(()) => self.context.status.on_worked(),
+                Err(error) => {
+                    self.context.status.on_failed(&error);
+                    tracing::warn!(error = &error as &dyn error::Error, "resync was cut short");
+                }
             }
         }
     }

@@ -21,9 +21,10 @@ use crate::{
 
 pub(super) struct Round<'t> {
     hand: Hand<'t>,
-    /// The last transaction that is done but for its deletion. It goes when another is begun, or
-    /// after the final settle: until then it is what brings a successor back to this node.
-    held: Option<Entry>,
+    /// Transactions that are done but for their deletion, in order. They go after the final settle:
+    /// until then they are what brings a successor back to this node. None goes earlier: who stores
+    /// a record and dies before it is settled has to leave behind the transaction that led to it.
+    held: Vec<Entry>,
 }
 
 // === impl Round ===
@@ -57,10 +58,13 @@ impl<'t> Round<'t> {
     }
 
     fn new(context: &'t Context, node: &'t str, cover: Cover<'t>, reading: Reading) -> Self {
-        Self { hand: Hand { context, node, cover, reading, is_node_stale: false }, held: None }
+        Self {
+            hand: Hand { context, node, cover, reading, is_node_stale: false },
+            held: Vec::new(),
+        }
     }
 
-    /// All of them in order, then what is left to settle, then the end of the last one.
+    /// All of them in order, then what is left to settle, then their deletion.
     pub(super) async fn work_off(&mut self, batch: &Batch) -> Result<(), Failure> {
         for entry in &batch.entries {
             match read(self.hand.context, entry).await.map_err(Failure::Unavailable)? {
@@ -70,11 +74,13 @@ impl<'t> Round<'t> {
             }
         }
         self.settle(batch).await?;
-        self.finish_held().await
+        for entry in std::mem::take(&mut self.held) {
+            self.hand.delete(&entry).await?;
+        }
+        Ok(())
     }
 
     async fn process(&mut self, entry: &Entry, transaction: &Transaction) -> Result<(), Failure> {
-        self.finish_held().await?;
         let Context { policy, clock, .. } = self.hand.context;
         let decision = decide(&self.hand.reading, transaction, policy, clock());
         tracing::info!(node = self.hand.node, transaction = %entry.name, %decision, "decided");
@@ -82,8 +88,9 @@ impl<'t> Round<'t> {
         let metrics = &self.hand.context.metrics;
         metrics.on_processed(decision.row.as_str());
         decision.then.into_iter().for_each(|row| metrics.on_processed(row.as_str()));
-        let is_finished = is_possible && finishes(&decision);
-        self.held = is_finished.then(|| entry.clone());
+        if is_possible && finishes(&decision) {
+            self.held.push(entry.clone());
+        }
         Ok(())
     }
 
@@ -100,9 +107,9 @@ impl<'t> Round<'t> {
             return Ok(());
         }
         tracing::info!(node = self.hand.node, %decision, "settled");
-        let held = self.held.clone();
-        if !self.try_carrying_out(&decision, held.as_ref()).await? {
-            self.held = None;
+        let last = self.held.last().cloned();
+        if !self.try_carrying_out(&decision, last.as_ref()).await? {
+            self.held.pop();
         }
         metrics.on_processed(decision.row.as_str());
         Ok(())
@@ -131,13 +138,6 @@ impl<'t> Round<'t> {
 
     fn on_gone(&self, entry: &Entry) {
         self.hand.context.backlog.on_gone(&entry.name, entry.uid.as_ref());
-    }
-
-    async fn finish_held(&mut self) -> Result<(), Failure> {
-        match self.held.take() {
-            Some(entry) => self.hand.delete(&entry).await,
-            None => Ok(()),
-        }
     }
 }
 

@@ -10,6 +10,10 @@ use crate::kubernetes::{Error, Kind};
 /// A worker ends every turn, and every wait for one, well within this time.
 const PROGRESS_WITHIN: Duration = Duration::from_mins(5);
 
+/// Longer than any wait before something refused is tried again, a resync's aside, whose rights are
+/// asked about every few seconds while one is missing.
+const REFUSED_FOR: Duration = Duration::from_mins(1);
+
 /// The conditions that hold or not.
 #[derive(Debug)]
 pub(crate) struct Status {
@@ -54,10 +58,11 @@ impl Status {
         self.work.pass();
     }
 
-    /// What the service may not do, or has no place for, is for a person to mend.
+    /// What the service may not do, or has no place for, is for a person to mend. Afterwards another
+    /// processor may do what is left, so it is over without a success of ours too.
     pub(super) fn on_failed(&self, error: &Error) {
         if matches!(error.kind, Kind::Forbidden | Kind::NamespaceMissing) {
-            self.work.fail(error.to_string());
+            self.work.fail_for(REFUSED_FOR, error.to_string());
             self.on_doubt(error);
         }
     }

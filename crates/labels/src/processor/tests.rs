@@ -5,6 +5,7 @@
 //! tested in `e2e`.
 
 mod crashes;
+mod numbers;
 mod server;
 mod turns;
 
@@ -47,6 +48,7 @@ struct Scene {
     server: Server,
     context: Context,
     events: events::Service,
+    health: Health,
 }
 
 fn clock() -> Timestamp {
@@ -96,7 +98,7 @@ impl Scene {
             timings: Timings::LOCK,
             clock,
         };
-        let mut registry = Registry::default();
+        let (mut registry, health) = (Registry::default(), Health::default());
         let options = events::Options {
             controller: "windlass.dev/labels".to_owned(),
             instance: holder.to_owned(),
@@ -104,6 +106,8 @@ impl Scene {
         };
         let event_metrics = EventMetrics::register(&mut registry);
         let (events, handle) = events::new(client.clone(), options, event_metrics);
+        let status = Status::new(&health, Arc::new(Notify::new()));
+        status.on_watching();
         let context = Context {
             objects: Objects::new(&client, &Namespaces::default()),
             locks: Locks::new(client, lock_options).unwrap(),
@@ -111,11 +115,11 @@ impl Scene {
             policy: Policy::default(),
             metrics: Metrics::new(&mut registry),
             events: handle,
-            status: Status::new(&Health::default(), Arc::new(Notify::new())),
+            status,
             clock,
             is_dry_run: false,
         };
-        Self { server: server.clone(), context, events }
+        Self { server: server.clone(), context, events, health }
     }
 
     /// Queues what the server has, as a list would.

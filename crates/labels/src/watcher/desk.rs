@@ -15,7 +15,7 @@ use super::{
     Context,
     header_feed::HeaderNews,
     node_feed::NodeNews,
-    posting,
+    posting::{self, Ended},
     reading::{roll, saved},
     upkeep::{self, Upkept},
 };
@@ -25,7 +25,7 @@ use crate::{
         object::Document,
         watch::{
             engine::{Engine, Roll, Turn, Upkeep},
-            post::{Content, Post},
+            post::Content,
             relist::Retention,
             resume::{self, Step},
         },
@@ -67,7 +67,7 @@ pub(super) struct Desk {
 
 /// What became of something that was started.
 enum Done {
-    Posted(Post),
+    Posted(Ended),
     Upkept(Option<Upkept>),
     Kept,
     /// Nothing, if the lists failed; the next sweep makes up for it.
@@ -163,7 +163,8 @@ impl Desk {
     fn on_tick(&mut self) {
         let now = now();
         self.context.status.on_progress();
-        let Context { metrics, .. } = &*self.context;
+        let Context { metrics, status, .. } = &*self.context;
+        metrics.set_watch_gap(status.watch_gap().as_secs_f64());
         metrics.set_checkpoint_lag(self.engine.checkpoint_lag(now).as_secs_f64());
         metrics.set_store_bytes(Store::Checkpoints, self.engine.checkpoint_bytes());
         self.start_upkeep(Duration::ZERO);
@@ -221,7 +222,8 @@ impl Desk {
     fn on_done(&mut self, done: Done) {
         let now = now();
         match done {
-            Done::Posted(post) => self.engine.on_posted(&post),
+            Done::Posted(Ended::Told(post)) => self.engine.on_posted(&post),
+            Done::Posted(Ended::Untold(post)) => self.engine.on_untold(&post),
             Done::Upkept(upkept) => {
                 self.upkeep -= 1;
                 match upkept {

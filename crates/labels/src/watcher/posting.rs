@@ -8,6 +8,8 @@ use kubekit::backoff::Backoff;
 use super::{Context, tell};
 use crate::{
     core::{
+        checkpoint::CheckpointError,
+        keys::NODE,
         names::NodeHash,
         object::{Document, Uid},
         transaction::{Kind, Source, Transaction},
@@ -24,18 +26,32 @@ use crate::{
 const BACKOFF_FIRST: Duration = Duration::from_millis(100);
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
 
-/// Ends when the server has it, or when there is nothing left to have.
-pub(super) async fn post(context: Arc<Context>, post: Post) -> Post {
+/// How a post ended.
+pub(super) enum Ended {
+    /// The server has it, or there is nothing left to have.
+    Told(Post),
+    /// Its checkpoint cannot be read. Nobody knows the labels, and the checkpoint stays for a person
+    /// to look at.
+    Untold(Post),
+}
+
+pub(super) async fn post(context: Arc<Context>, post: Post) -> Ended {
     let transaction = match &post.content {
         Content::Transaction(transaction) => Some(transaction.clone()),
-        Content::Checkpoint { uid } => testify(&context, &post.node, uid).await,
+        Content::Checkpoint { uid } => match testify(&context, &post.node, uid).await {
+            Ok(transaction) => transaction.map(Box::new),
+            Err(broken) => {
+                on_broken(&context, &broken, uid);
+                return Ended::Untold(post);
+            }
+        },
     };
     match transaction {
         Some(transaction) if context.is_dry_run => rehearse(&context, &transaction),
         Some(transaction) => deliver(&context, transaction).await,
         None => {}
     }
-    post
+    Ended::Told(post)
 }
 
 fn rehearse(context: &Context, transaction: &Transaction) {
@@ -45,22 +61,38 @@ fn rehearse(context: &Context, transaction: &Transaction) {
     context.metrics.on_posted(kind.as_str(), Posted::DryRun);
 }
 
-/// Reads the labels from the checkpoint. One that cannot be read has nothing to tell, ever.
-async fn testify(context: &Context, node: &NodeHash, uid: &Uid) -> Option<Box<Transaction>> {
+/// A checkpoint with labels that cannot be read.
+struct Broken {
+    checkpoint: Document,
+    error: CheckpointError,
+}
+
+/// Reads the labels from the checkpoint.
+async fn testify(
+    context: &Context,
+    node: &NodeHash,
+    uid: &Uid,
+) -> Result<Option<Transaction>, Broken> {
     let mut patience = Patience::new("reading a checkpoint", node);
     loop {
         match context.objects.checkpoints.get(&node.to_string()).await {
-            Ok(document) => match testimony(document.as_ref(), node, uid) {
-                Ok(transaction) => return transaction.map(Box::new),
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(%node, error, "a lost node's labels are in a broken checkpoint");
-                    return None;
-                }
-            },
+            Ok(None) => return Ok(None),
+            Ok(Some(checkpoint)) => {
+                let testimony = testimony(Some(&checkpoint), node, uid);
+                return testimony.map_err(|error| Broken { checkpoint, error });
+            }
             Err(error) => patience.on_failure(context, &error).await,
         }
     }
+}
+
+fn on_broken(context: &Context, broken: &Broken, uid: &Uid) {
+    let Broken { checkpoint, error } = broken;
+    let node = checkpoint.annotations.get(NODE).map_or("", String::as_str);
+    let source = error as &dyn std::error::Error;
+    let name = &checkpoint.name;
+    tracing::error!(node, checkpoint = name, error = source, "a lost node's labels are unreadable");
+    tell::unreadable(&context.events, node, uid, name, error);
 }
 
 async fn deliver(context: &Context, mut transaction: Box<Transaction>) {
@@ -131,7 +163,7 @@ impl Patience {
     }
 
     async fn on_failure(&mut self, context: &Context, error: &Error) {
-        context.status.on_write_failed(error);
+        context.status.on_post_failed(error);
         let wait = self.next_wait(error);
         tokio::time::sleep(wait).await;
     }

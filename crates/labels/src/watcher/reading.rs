@@ -69,9 +69,17 @@ pub(super) fn saved(document: &Document) -> Option<Saved> {
 
 /// Records whose bookkeeping cannot be read are none: nothing follows from them.
 fn ledgers(records: &[Document]) -> BTreeMap<String, Ledger> {
-    let ledgers = records.iter().filter_map(|record| {
-        let ledger = Ledger::decode(&record.annotations).ok()?;
-        Some((record.name.clone(), ledger))
+    let ledgers = records.iter().filter_map(|record| match Ledger::decode(&record.annotations) {
+        Ok(ledger) => Some((record.name.clone(), ledger)),
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(
+                node = record.name,
+                error,
+                "passed over a record with broken bookkeeping"
+            );
+            None
+        }
     });
     ledgers.collect()
 }

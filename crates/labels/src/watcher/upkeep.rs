@@ -45,7 +45,10 @@ pub(super) async fn save(context: Arc<Context>, live: LiveNode, over: Option<Sav
         }
     };
     match written {
-        Ok(document) => reading::saved(&document).map_or(Upkept::NotNow(node), Upkept::Saved),
+        Ok(document) => {
+            context.status.on_saved();
+            reading::saved(&document).map_or(Upkept::NotNow(node), Upkept::Saved)
+        }
         Err(error) => {
             on_failure(&context, &error);
             Upkept::NotNow(node)
@@ -57,8 +60,9 @@ pub(super) async fn save(context: Arc<Context>, live: LiveNode, over: Option<Sav
 pub(super) async fn remove(context: Arc<Context>, saved: Saved) {
     let guard = Guard { uid: saved.object_uid.clone(), rv: saved.object_rv.clone() };
     let name = saved.node_hash().to_string();
-    if let Err(error) = context.objects.checkpoints.delete(&name, guard).await {
-        on_failure(&context, &error);
+    match context.objects.checkpoints.delete(&name, guard).await {
+        Ok(()) => context.status.on_saved(),
+        Err(error) => on_failure(&context, &error),
     }
 }
 
@@ -95,12 +99,12 @@ async fn write(
             context.objects.checkpoints.replace(&Document { uid, rv, ..document }).await
         }
     };
-    written.map(|_| ())
+    written.map(|_| context.status.on_saved())
 }
 
 /// Another watcher was faster, as happens, or something is wrong.
 fn on_failure(context: &Context, error: &Error) {
-    context.status.on_write_failed(error);
+    context.status.on_save_failed(error);
     let is_usual = matches!(error.kind, Kind::Conflict | Kind::AlreadyExists | Kind::NotFound);
     let error = error as &dyn std::error::Error;
     if is_usual {

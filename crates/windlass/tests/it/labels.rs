@@ -41,6 +41,63 @@ fn objects_are_the_same_in_yaml_and_json() {
 }
 
 #[test]
+fn alerts_are_rules_of_prometheus() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/kubernetes/labels");
+    let text = fs::read_to_string(folder.join("prometheus-rules.yaml")).unwrap();
+    let rules: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    let rules = rules["groups"][0]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 4);
+    for rule in rules {
+        for field in ["alert", "expr"] {
+            assert!(rule[field].is_string(), "{field} of {rule}");
+        }
+    }
+}
+
+/// Commands that read, that take a lock, that write without one, and that look at Leases.
+const ASKING: [&[&str]; 12] = [
+    &["list"],
+    &["show", "a"],
+    &["diff", "a"],
+    &["history", "a"],
+    &["export"],
+    &["restore", "a"],
+    &["restore", "a", "--dry-run"],
+    &["forget", "a"],
+    &["forget", "a", "--force"],
+    &["import"],
+    &["uninstall"],
+    &["uninstall", "--purge", "--dry-run"],
+];
+
+/// An export of one record.
+const EXPORT: &str = r#"{
+    "apiVersion": "v1", "kind": "List", "items": [{
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
+        "data": {"labels_restored": "1", "rack": "r7"}
+    }]
+}"#;
+
+#[test]
+fn an_api_server_that_is_down_is_told_by_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let [kubeconfig, export] = ["kubeconfig", "export"].map(|name| folder.path().join(name));
+    fs::write(&kubeconfig, KUBECONFIG).unwrap();
+    fs::write(&export, EXPORT).unwrap();
+    for arguments in ASKING {
+        let mut command = Command::new(WINDLASS);
+        command.arg("labels").args(arguments).arg("--kubeconfig").arg(&kubeconfig);
+        if arguments == ["import"] {
+            command.arg(&export);
+        }
+        let output = command.output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {words}");
+        assert!(words.contains("hint: is the API server up?"), "{arguments:?}: {words}");
+    }
+}
+
+#[test]
 fn up_serves_the_store_while_the_cluster_does_not_answer() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");

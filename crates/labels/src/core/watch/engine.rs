@@ -30,6 +30,10 @@ use crate::core::{
 /// its turn, however long the queue was.
 const NAMES_SEEN_MAX: usize = 20_000;
 
+/// Incarnations remembered whose checkpoints cannot be read. One that is forgotten is looked at
+/// again.
+const UNTOLD_MAX: usize = 1_000;
+
 /// How long a watcher leaves a post to the better ones.
 const POST: HeadStart =
     HeadStart { step: Duration::from_millis(150), max: Duration::from_millis(600) };
@@ -49,12 +53,16 @@ pub struct Engine {
     checkpoints: Checkpoints,
     sweep: Sweep,
     removals: VecDeque<Saved>,
+    /// Gone, with checkpoints that cannot be read. Those stay, in the way of their successors', until
+    /// a person has mended or deleted them.
+    untold: Recent<Uid>,
 }
 
 /// A post whose turn has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// To be posted until the server has it; then tell [`Engine::on_posted`].
+    /// To be posted until the server has it; then tell [`Engine::on_posted`], or
+    /// [`Engine::on_untold`] if its checkpoint cannot be read.
     Post(Post),
     /// Another watcher was faster. Nothing is left to do.
     Seen(Post),
@@ -94,6 +102,7 @@ impl Engine {
             checkpoints: Checkpoints::new(checkpoint_delay),
             sweep: Sweep::new(now),
             removals: VecDeque::new(),
+            untold: Recent::new(UNTOLD_MAX),
         }
     }
 
@@ -189,6 +198,15 @@ impl Engine {
         let swept = self.sweep.on_told(uid).and_then(|node| self.checkpoints.get(&node));
         let swept = swept.filter(|saved| saved.meta.uid == *uid);
         self.removals.extend(swept.cloned());
+    }
+
+    /// The checkpoint that was to be told from cannot be read: it is all there is, so it stays. The
+    /// hourly look finds it again.
+    pub fn on_untold(&mut self, post: &Post) {
+        self.order.on_done(&post.node);
+        let Content::Checkpoint { uid } = &post.content else { return };
+        self.sweep.on_told(uid);
+        self.untold.insert(uid.clone());
     }
 
     /// Whether no more events may be read.
@@ -310,6 +328,9 @@ impl Engine {
             Plan::Create => return Some(Upkeep::Save { live: live.clone(), over: None }),
             Plan::Replace(saved) => {
                 return Some(Upkeep::Save { live: live.clone(), over: Some(saved) });
+            }
+            Plan::Recover(saved) if self.untold.contains(&saved.meta.uid) => {
+                self.checkpoints.on_postponed(node, now);
             }
             Plan::Recover(saved) => {
                 let post = Post::checkpointed(node.clone(), saved.meta.uid);

@@ -59,9 +59,9 @@ async fn added_restores_in_one_patch() {
             GET node a 200
             GET record a 404
             POST record a 201
-            DELETE transaction 10 200
             PATCH node a 200
             PUT record a 200
+            DELETE transaction 10 200
             DELETE transaction 20 200
             DELETE lock a 200
             POST event LabelsStored 201
@@ -74,7 +74,7 @@ async fn added_restores_in_one_patch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn smallest_rv_first_and_the_last_one_outlives_the_settle() {
+async fn smallest_rv_first_and_all_outlive_the_settle() {
     let server = world(
         Some(("u3", "")),
         &[
@@ -91,13 +91,13 @@ async fn smallest_rv_first_and_the_last_one_outlives_the_settle() {
             GET node a 200
             GET record a 404
             POST record a 201
-            DELETE transaction 8 200
-            DELETE transaction 9 200
             PUT record a 200
             GET node a 200
             GET record a 200
             PATCH node a 200
             PUT record a 200
+            DELETE transaction 8 200
+            DELETE transaction 9 200
             DELETE transaction 10 200
             DELETE lock a 200
             POST event LabelsStored 201
@@ -120,12 +120,12 @@ async fn a_conflict_is_read_and_decided_anew() {
         GET node a 200
         GET record a 404
         POST record a 201
-        DELETE transaction 10 200
         PATCH node a 409
         GET node a 200
         GET record a 200
         PATCH node a 200
         PUT record a 200
+        DELETE transaction 10 200
         DELETE transaction 20 200
         DELETE lock a 200
         POST event LabelsStored 201
@@ -169,12 +169,12 @@ async fn another_incarnation_is_not_an_invalid_patch() {
         GET node a 200
         GET record a 404
         POST record a 201
-        DELETE transaction 10 200
         PATCH node a 422
         GET node a 200
         GET record a 200
         PATCH node a 200
         PUT record a 200
+        DELETE transaction 10 200
         DELETE transaction 20 200
         DELETE lock a 200
         POST event LabelsStored 201
@@ -197,13 +197,13 @@ async fn what_the_server_finds_invalid_is_set_apart() {
             GET node a 200
             GET record a 404
             POST record a 201
-            DELETE transaction 10 200
             PATCH node a 422
             PATCH transaction 20 200
             GET node a 200
             GET record a 200
             PATCH node a 200
             PUT record a 200
+            DELETE transaction 10 200
             DELETE lock a 200
             POST event LabelsStored 201
             POST event Quarantined 201
@@ -412,4 +412,45 @@ async fn a_dry_run_only_reads() {
         GET record a 404
     "#]]
     .assert_eq(&scene.conversation().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_come_back_make_it_ready_again() {
+    let server = world(None, &[deleted("u1", "10", None, "tier=gold")]);
+    server.fail("POST record a", Fault::Refuse(json!({"code": 403, "reason": "Forbidden"})));
+    let scene = Scene::new(&server, HOLDER);
+    scene.list();
+    assert_eq!(scene.turn().await, TurnEnd::Failed);
+    assert!(scene.health.lack().unwrap().contains("[-]work failed"));
+    assert_eq!(scene.turn().await, TurnEnd::Done);
+    assert_eq!(scene.health.lack(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_processor_did_meanwhile_keeps_nobody_from_being_ready() {
+    let server = world(None, &[deleted("u1", "10", None, "tier=gold")]);
+    server.fail("POST record a", Fault::Refuse(json!({"code": 403, "reason": "Forbidden"})));
+    let scene = Scene::new(&server, HOLDER);
+    scene.list();
+    assert_eq!(scene.turn().await, TurnEnd::Failed);
+    server.remove("transaction 10");
+    scene.list();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(scene.health.lack(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_taken_over_by_time_that_passed_and_not_by_what_clocks_say() {
+    for renewed in ["2020-01-01T00:00:00.000000Z", "2030-01-01T00:00:00.000000Z"] {
+        let server = world(None, &[deleted("u1", "10", None, "tier=gold")]);
+        let spec = json!({
+            "holderIdentity": "other", "leaseDurationSeconds": 10, "renewTime": renewed,
+        });
+        server.put("lock a", json!({"metadata": {"name": NODE}, "spec": spec}));
+        let scene = Scene::new(&server, HOLDER);
+        scene.list();
+        assert_eq!(scene.turn().await, TurnEnd::Refused);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(scene.turn().await, TurnEnd::Done);
+    }
 }

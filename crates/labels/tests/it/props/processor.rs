@@ -61,15 +61,18 @@ struct Work {
     held: VecDeque<Document>,
     /// One of node and record is read, the other comes next.
     is_half_read: bool,
+    /// The record was stored since the node was read.
+    is_node_stale: bool,
     stage: Stage,
 }
 
 /// Where a batch stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Its transactions are worked off one by one; after the last, everything is read anew.
+    /// Its transactions are worked off one by one; after the last, everything is read anew if the
+    /// record was stored.
     Batch,
-    /// What was read anew is settled.
+    /// What was read is settled.
     Settle,
     /// The transactions go. None goes earlier: whoever stores a record and dies before it is
     /// settled must leave behind what brings the next one here, even if all others are gone.
@@ -136,7 +139,9 @@ impl Processor {
             self.work = Some(work);
         } else if work.stage == Stage::Batch {
             work.stage = Stage::Settle;
-            self.read_first(&mut work, cluster);
+            if work.is_node_stale {
+                self.read_first(&mut work, cluster);
+            }
             self.work = Some(work);
         } else if work.stage == Stage::Settle {
             work.stage = Stage::Done;
@@ -164,6 +169,7 @@ impl Processor {
             row: Row::S1,
             held: VecDeque::new(),
             is_half_read: false,
+            is_node_stale: false,
             stage: Stage::Batch,
         };
         self.read_first(&mut work, cluster);
@@ -246,6 +252,7 @@ impl Processor {
                 let Ok(written) = cluster.put_record(document) else { return Ok(Err(Conflict)) };
                 self.has_seen_no_record = false;
                 work.reading.stored = Stored::read(Some(&written));
+                work.is_node_stale |= matches!(command, Command::StoreRecord(_));
             }
             Command::PatchNode(patch) => {
                 Violation::unless(cluster.record.is_some(), || {
@@ -256,6 +263,7 @@ impl Processor {
                     return Ok(Err(Conflict));
                 }
                 work.reading.live = cluster.live();
+                work.is_node_stale = false;
                 if work.row == Row::S6 {
                     deeds.on_restored(&patch.uid)?;
                 }

@@ -3,7 +3,7 @@
 use labels::{
     admin::{self, Admin},
     core::policy::Policy,
-    kubernetes::{self, Kind},
+    kubernetes::Kind,
     options,
 };
 
@@ -36,8 +36,13 @@ pub(super) fn refused_options(error: options::Error) -> Failure {
 
 /// What came of a command that did not do what it was asked.
 pub(super) fn failure(error: admin::Error) -> Failure {
-    let (exit, hint) = match &error {
-        admin::Error::Kubernetes(error) => of_server(error),
+    let (exit, hint) = error.kind().map_or_else(|| of_findings(&error), |kind| of_server(&kind));
+    Failure::new(exit, error).with_hint(hint)
+}
+
+/// The API server answered, and this is what the command found.
+fn of_findings(error: &admin::Error) -> (Exit, &'static str) {
+    match error {
         admin::Error::NoRecord { .. } => {
             (Exit::No, "`windlass labels list` shows whose labels are stored")
         }
@@ -53,18 +58,15 @@ pub(super) fn failure(error: admin::Error) -> Failure {
         admin::Error::Locked { .. } | admin::Error::Contended { .. } => {
             (Exit::No, "somebody else is at it; try again")
         }
-        admin::Error::Lock { .. } | admin::Error::Leases { .. } => {
-            (Exit::No, "check the API server, and whether you may write to the stores")
+        admin::Error::Watched { .. } => (Exit::No, "stop them first"),
+        admin::Error::Kubernetes(_) | admin::Error::Lock { .. } | admin::Error::Leases { .. } => {
+            (Exit::No, "read again and try again")
         }
-        admin::Error::Watched { .. } => {
-            (Exit::No, "stop them first; one that was killed counts for 15 s more")
-        }
-    };
-    Failure::new(exit, error).with_hint(hint)
+    }
 }
 
-fn of_server(error: &kubernetes::Error) -> (Exit, &'static str) {
-    match error.kind {
+fn of_server(kind: &Kind) -> (Exit, &'static str) {
+    match kind {
         Kind::Unknown => (Exit::Unreachable, "is the API server up? does kubectl reach it?"),
         Kind::Forbidden => (
             Exit::No,

@@ -152,3 +152,27 @@ fn a_checkpoint_that_was_taken_over_meanwhile_is_not_removed() {
     assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
     assert!(watcher.engine.index.is_gone(&uid("u1")));
 }
+
+#[test]
+fn a_checkpoint_that_cannot_be_read_is_neither_removed_nor_written_over() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.sweep("9", &["b u2 6"]);
+    let Some(Turn::Post(post)) = watcher.engine.take_post(watcher.now) else {
+        panic!("the end of u1 is to be told");
+    };
+    watcher.engine.on_untold(&post);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None, "it stays");
+    watcher.read(EventKind::Added, "a u3 10 x=2");
+    watcher.post_all();
+    watcher.wait(DELAY);
+    let save = Upkeep::Save { live: node("b u2 6"), over: None };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save), "others are saved");
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None, "it is not written over");
+    assert_eq!(watcher.post_all(), [""; 0], "nor read again and again");
+    assert!(watcher.engine.checkpoint_lag(watcher.now) >= DELAY, "which shows");
+    watcher.engine.on_checkpoint_removed(&NodeHash::of("a"), watcher.now);
+    watcher.wait(2 * DELAY);
+    let save = Upkeep::Save { live: node("a u3 10 x=2"), over: None };
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save), "until it is gone");
+}

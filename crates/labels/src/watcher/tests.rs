@@ -1,0 +1,179 @@
+//! The watcher's single steps before a server that refuses on demand: what it asks, what it tells, and
+//! whether it calls itself ready. Against a real server it is tested in `e2e`.
+
+use kubekit::{events, follow::Source as _, health::Health, metrics::Events as EventMetrics};
+use prometheus_client::registry::Registry;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    posting::{Ended, post},
+    upkeep::{Upkept, keep, save},
+    *,
+};
+use crate::{
+    asked::{CHECKPOINTS, NODES, Server},
+    core::{
+        checkpoint::Checkpoint,
+        names::NodeHash,
+        object::{Labels, LiveNode, Uid},
+        watch::{post::Post, resume::Step},
+    },
+    kubernetes::Objects,
+    options::Namespaces,
+};
+
+struct Scene {
+    context: Arc<Context>,
+    events: events::Service,
+    health: Health,
+}
+
+fn clock() -> jiff::Timestamp {
+    "2026-03-01T09:00:00Z".parse().unwrap()
+}
+
+fn live(labels: Labels) -> LiveNode {
+    LiveNode {
+        name: "a".to_owned(),
+        uid: Uid("u1".to_owned()),
+        rv: "5".parse().unwrap(),
+        created: clock(),
+        labels,
+        marker: None,
+        is_terminating: false,
+    }
+}
+
+fn forbidden() -> Value {
+    json!({"code": 403, "reason": "Forbidden", "message": "no"})
+}
+
+fn without_namespace() -> Value {
+    json!({"code": 404, "reason": "NotFound", "details": {"kind": "namespaces"}})
+}
+
+// === impl Scene ===
+
+impl Scene {
+    fn new(server: &Server) -> Self {
+        let (mut registry, health) = (Registry::default(), Health::default());
+        let options = events::Options {
+            controller: "windlass.dev/labels".to_owned(),
+            instance: "w".to_owned(),
+            clock,
+        };
+        let event_metrics = EventMetrics::register(&mut registry);
+        let (events, handle) = events::new(server.client(), options, event_metrics);
+        let status = Status::new(&health, Arc::new(Notify::new()));
+        status.on_heard_of_nodes();
+        status.on_watching(status::Watch::TransactionNames);
+        status.on_watching(status::Watch::Checkpoints);
+        let context = Arc::new(Context {
+            objects: Objects::new(&server.client(), &Namespaces::default()),
+            metrics: Metrics::new(&mut registry),
+            events: handle,
+            status,
+            clock,
+            retention: SignedDuration::ZERO,
+            is_dry_run: false,
+        });
+        Self { context, events, health }
+    }
+
+    async fn publish(self) {
+        let shutdown = CancellationToken::new();
+        shutdown.cancel();
+        self.events.run(shutdown).await;
+    }
+
+    async fn save(&self) -> Upkept {
+        save(self.context.clone(), live([].into()), None).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rights_that_come_back_make_it_ready_again_without_an_event_of_a_node() {
+    for refusal in [forbidden(), without_namespace()] {
+        let server = Server::default().refusing(&format!("POST {CHECKPOINTS}"), refusal);
+        let scene = Scene::new(&server);
+        assert_eq!(scene.health.lack(), None);
+        assert!(matches!(scene.save().await, Upkept::NotNow(_)));
+        let lack = scene.health.lack().unwrap();
+        assert!(lack.contains("[-]saving failed: cannot create ConfigMap"), "{lack}");
+        assert!(matches!(scene.save().await, Upkept::Saved(_)));
+        assert_eq!(scene.health.lack(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_position_shows_that_rights_are_back() {
+    let server = Server::default().refusing(&format!("POST {CHECKPOINTS}"), forbidden());
+    let scene = Scene::new(&server);
+    scene.save().await;
+    assert!(scene.health.lack().is_some());
+    let step = Step::Write { position: "5".parse().unwrap() };
+    keep(scene.context.clone(), step, None).await;
+    assert_eq!(scene.health.lack(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_watcher_did_meanwhile_keeps_nobody_from_being_ready() {
+    let server = Server::default().refusing(&format!("POST {CHECKPOINTS}"), forbidden());
+    let scene = Scene::new(&server);
+    scene.save().await;
+    tokio::time::advance(Duration::from_secs(59)).await;
+    assert!(scene.health.lack().is_some());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(scene.health.lack(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn labels_that_fit_nowhere_are_told_of_while_the_node_lives() {
+    let server = Server::default();
+    let scene = Scene::new(&server);
+    let labels = [("key".to_owned(), "x".repeat(1_000_000))].into();
+    let saved = save(scene.context.clone(), live(labels), None).await;
+    assert!(matches!(saved, Upkept::Never(_)));
+    scene.publish().await;
+    assert_eq!(server.told(), ["SnapshotTooLarge"]);
+    assert_eq!(server.writes(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_checkpoint_is_told_of_and_stays() {
+    let checkpoint = Checkpoint::of(&live([].into())).encode().unwrap();
+    let object = json!({
+        "metadata": {
+            "name": checkpoint.name, "uid": "c", "resourceVersion": "7",
+            "annotations": checkpoint.annotations,
+        },
+        "data": {"snapshot.json": "{"},
+    });
+    let server = Server::default().with(&format!("{CHECKPOINTS}/{}", checkpoint.name), object);
+    let scene = Scene::new(&server);
+    let wanted = Post::checkpointed(NodeHash::of("a"), Uid("u1".to_owned()));
+    assert!(matches!(post(scene.context.clone(), wanted).await, Ended::Untold(_)));
+    scene.publish().await;
+    assert_eq!(server.told(), ["CheckpointUnreadable"]);
+    assert_eq!(server.writes(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_without_an_order_are_told_of_and_nothing_is_posted() {
+    let list = json!({"metadata": {"resourceVersion": "opaque-7"}, "items": []});
+    let server = Server::default().with(NODES, list);
+    let scene = Scene::new(&server);
+    let (news, mut taken) = mpsc::channel(1);
+    let mut feed = NodeFeed::new(scene.context.clone(), news);
+    let error = feed.begin().await.err().unwrap();
+    feed.on_failure(&error);
+    let lack = scene.health.lack().unwrap();
+    assert!(lack.contains("[-]nodes-watch failed: nodes cannot be listed"), "{lack}");
+    drop(feed);
+    assert!(taken.recv().await.is_none(), "there is no news to post");
+    scene.publish().await;
+    assert_eq!(server.told(), ["ResourceVersionUnusable"]);
+    assert_eq!(server.writes(), [""; 0]);
+}
