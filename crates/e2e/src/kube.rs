@@ -8,7 +8,7 @@ mod kubectl;
 mod scheduler;
 
 pub use apiserver::{Apiserver, ApiserverOptions, Identity};
-pub use audit::Audit;
+pub use audit::{Audit, Reader};
 pub use controllers::Controllers;
 pub use kubectl::{Kubectl, Watching};
 pub use scheduler::Scheduler;

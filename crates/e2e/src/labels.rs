@@ -9,7 +9,7 @@ mod cluster;
 mod replica;
 
 pub use audit::{Audit, Request};
-pub use cluster::{Cluster, hash, labels, stored_labels};
+pub use cluster::{Cluster, MARKER, hash, labels, stored_labels};
 pub use replica::Role;
 
 pub use crate::replica::Replica;
@@ -166,6 +166,14 @@ fn home(manifests: &str) -> Result<String> {
     let account = objects.iter().find(|object| object["kind"] == "ServiceAccount");
     let namespace = account.and_then(|account| account["metadata"]["namespace"].as_str());
     Ok(namespace.context("the manifests have a ServiceAccount in a namespace")?.to_owned())
+}
+
+/// As whom a replica holds Leases; nothing before it has said so in its log.
+pub fn identity(replica: &mut Replica) -> Result<Option<String>> {
+    let log = replica.process().log()?;
+    let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut named = lines.filter_map(|line| Some(line["identity"].as_str()?.to_owned()));
+    Ok(named.next())
 }
 
 /// Kills every replica at once.

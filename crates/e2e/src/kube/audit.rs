@@ -1,6 +1,7 @@
 //! The audit log of an API server: what it was asked, by whom, and what it answered.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -13,6 +14,13 @@ use crate::scene::Scene;
 pub struct Audit {
     policy: PathBuf,
     log: PathBuf,
+}
+
+/// A place in the log.
+#[derive(Debug)]
+pub struct Reader {
+    log: BufReader<File>,
+    line: String,
 }
 
 // === impl Audit ===
@@ -45,9 +53,32 @@ impl Audit {
 
     /// Every answered request so far, in the order of their answers.
     pub fn events(&self) -> Result<Vec<Value>> {
-        let log = fs::read_to_string(&self.log).context("read the audit log")?;
-        let complete = log.rfind('\n').map_or("", |end| &log[..end]);
-        let read = |line| serde_json::from_str(line).context("read a line of the audit log");
-        complete.lines().map(read).collect()
+        self.read()?.collect()
+    }
+
+    /// The same one by one, for logs that are too long to be held.
+    pub fn read(&self) -> Result<Reader> {
+        let log = File::open(&self.log).context("read the audit log")?;
+        Ok(Reader { log: BufReader::new(log), line: String::new() })
+    }
+}
+
+// === impl Reader ===
+
+impl Iterator for Reader {
+    type Item = Result<Value>;
+
+    /// Nothing if no more is written yet; what is written later comes when asked again.
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.log.read_line(&mut self.line) {
+            return Some(Err(error).context("read the audit log"));
+        }
+        // The rest of a line that is being written comes next time.
+        if !self.line.ends_with('\n') {
+            return None;
+        }
+        let event = serde_json::from_str(&self.line).context("read a line of the audit log");
+        self.line.clear();
+        Some(event)
     }
 }

@@ -18,6 +18,7 @@ pub struct Request {
     pub user: String,
     pub verb: String,
     pub resource: String,
+    pub namespace: String,
     pub name: String,
     pub code: u64,
 }
@@ -35,7 +36,12 @@ impl Audit {
 
     /// Every request so far, in the order of their answers.
     pub fn requests(&self) -> Result<Vec<Request>> {
-        Ok(self.log.events()?.iter().map(read).collect())
+        self.follow()?.collect()
+    }
+
+    /// One by one, from the first; what comes later is there when asked again.
+    pub fn follow(&self) -> Result<impl Iterator<Item = Result<Request>> + use<>> {
+        Ok(self.log.read()?.map(|event| event.map(|event| read(&event))))
     }
 }
 
@@ -45,6 +51,7 @@ fn read(event: &Value) -> Request {
         user: text(&event["user"]["username"]),
         verb: text(&event["verb"]),
         resource: text(&event["objectRef"]["resource"]),
+        namespace: text(&event["objectRef"]["namespace"]),
         name: text(&event["objectRef"]["name"]),
         code: event["responseStatus"]["code"].as_u64().unwrap_or_default(),
     }

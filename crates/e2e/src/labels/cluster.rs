@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use crate::wait::{Level, wait_for};
 const SETTLE_WAIT: Duration = Duration::from_secs(60);
 
 /// What the service sets on a node it restored.
-const MARKER: &str = "labels_restored";
+pub const MARKER: &str = "labels_restored";
 
 /// An administrator's connection.
 #[derive(Clone)]
@@ -137,19 +138,52 @@ impl Cluster {
         .await
     }
 
-    /// Waits until nothing of the node is queued, and takes away the lock that a killed replica left if
-    /// it could not give it back: nobody needs it then, and only in an hour is it collected.
-    pub async fn wait_worked_off(&self, node: &str) -> Result<()> {
+    /// Waits until nothing of the node is queued or locked, and takes away the lock that one of the
+    /// `killed` left if it could not give it back: nobody needs it then, and only in an hour is it
+    /// collected. Locks of those who live are theirs to give back.
+    pub async fn wait_worked_off(&self, node: &str, killed: &[String]) -> Result<()> {
         wait_for(&format!("{node} to be worked off"), SETTLE_WAIT, async || {
             let queued = self.transactions(node).await?.len();
-            let status = || format!("{queued} transactions");
-            Ok(if queued == 0 { Level::Reached(()) } else { Level::Below(status()) })
+            let lock = self.leases(TRANSACTIONS).get_opt(node).await?;
+            let holder = lock.as_ref().and_then(|lock| lock.spec.as_ref()?.holder_identity.clone());
+            if queued == 0 && holder.as_ref().is_some_and(|holder| killed.contains(holder)) {
+                self.unlock(node, lock.and_then(|lock| lock.resource_version())).await?;
+            }
+            Ok(if queued == 0 && holder.is_none() {
+                Level::Reached(())
+            } else {
+                Level::Below(format!("{queued} transactions, locked by {holder:?}"))
+            })
         })
-        .await?;
-        match self.leases(TRANSACTIONS).delete(node, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            removed => removed.map(|_| ()).context("remove a lock"),
+        .await
+    }
+
+    /// Removes a lock if it is still this one.
+    async fn unlock(&self, node: &str, version: Option<String>) -> Result<()> {
+        let guard = Preconditions { uid: None, resource_version: version };
+        let params = DeleteParams::default().preconditions(guard);
+        match self.leases(TRANSACTIONS).delete(node, &params).await {
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => Ok(()),
+            removed => removed.map(drop).context("remove a lock"),
         }
+    }
+
+    /// The nodes that somebody has locked.
+    pub async fn locked_by(&self, holder: &str) -> Result<Vec<String>> {
+        let leases = self.leases(TRANSACTIONS).list(&ListParams::default()).await?;
+        let theirs = leases.items.into_iter().filter(|lease| {
+            let spec = lease.spec.as_ref();
+            spec.is_some_and(|spec| spec.holder_identity.as_deref() == Some(holder))
+        });
+        Ok(theirs.map(|lease| lease.name_any()).collect())
+    }
+
+    /// Why people were told something about a node.
+    pub async fn told_of(&self, node: &str) -> Result<Vec<String>> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), "default");
+        let about = ListParams::default().fields(&format!("regarding.name={node}"));
+        let events = events.list(&about).await.context("list Events")?;
+        Ok(events.items.into_iter().filter_map(|event| event.reason).collect())
     }
 
     /// Waits until the record holds exactly these labels.

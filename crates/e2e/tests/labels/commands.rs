@@ -6,8 +6,11 @@ use std::process::Output;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use e2e::assets::Asset;
 use e2e::labels::{Role, TRANSACTIONS, labels};
+use e2e::process::{Process, Program};
 use e2e::wait::{Level, wait_for};
+use e2e::{http, ports};
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -20,6 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// everything.
 const RESYNC_LEASE: Duration = Duration::from_secs(60);
 
+/// What is shipped for kustomize.
+const KUSTOMIZATION: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/kubernetes/labels");
+
 cases! {
     list_and_show_say_what_is_kept,
     diff_and_restore_by_hand,
@@ -31,6 +37,9 @@ cases! {
     system_labels_stored_is_the_seeds_pure_rule,
     poison_is_set_aside_and_said,
     run_does_both,
+    up_keeps_the_labels_of_a_cluster,
+    kustomization_is_applied,
+    events_tell_what_was_stored_and_restored,
     metrics_tell_the_size_of_every_store,
     uninstall_waits_for_watchers_and_takes_the_marks_off,
 }
@@ -241,6 +250,70 @@ async fn run_does_both(stage: &mut Stage) -> Result<()> {
     cluster.add("one-process", &BTreeMap::new()).await?;
     cluster.wait_restored("one-process", &gold()).await?;
     both.stop().await
+}
+
+/// Beside a store, with nothing configured but the cluster.
+async fn up_keeps_the_labels_of_a_cluster(stage: &mut Stage) -> Result<()> {
+    stage.run(0, 0).await?;
+    let (cluster, scene) = (stage.cluster(), stage.world.scene.clone());
+    let kubeconfig = stage.world.server.kubectl().kubeconfig().display().to_string();
+    let data = scene.folder("up")?;
+    let [store, labels, sharder, autoscaler] = ports::free()?;
+    let mut up = Process::start(&Program {
+        name: "up".to_owned(),
+        path: scene.program(Asset::Windlass)?,
+        arguments: vec![
+            "up".to_owned(),
+            format!("--data-dir={}", data.display()),
+            format!("--socket={}", data.join("node.sock").display()),
+            format!("--listen=127.0.0.1:{store}"),
+            format!("--kubeconfig={kubeconfig}"),
+            format!("--labels-listen=127.0.0.1:{labels}"),
+            format!("--sharder-listen=127.0.0.1:{sharder}"),
+            format!("--autoscaler-listen=127.0.0.1:{autoscaler}"),
+        ],
+        environment: Vec::new(),
+        log_folder: scene.folder("logs")?,
+    })?;
+    wait_for("`up` to be ready for the cluster", PATIENCE, async || {
+        up.ensure_alive()?;
+        Ok(match http::get(labels, "/readyz?verbose").await {
+            Ok(answer) if answer.status == 200 => Level::Reached(()),
+            other => Level::Below(format!("{other:?}")),
+        })
+    })
+    .await?;
+    cluster.remember("beside-store", &gold()).await?;
+    cluster.add("beside-store", &BTreeMap::new()).await?;
+    cluster.wait_restored("beside-store", &gold()).await?;
+    let status = up.stop().await?;
+    ensure!(status.success(), "`up` ended with {status}");
+    Ok(())
+}
+
+/// Over what `manifests` printed, which it holds too: nothing is new, and nothing is refused.
+async fn kustomization_is_applied(stage: &mut Stage) -> Result<()> {
+    let applied =
+        stage.world.server.kubectl().run(&["apply", "--kustomize", KUSTOMIZATION]).await?;
+    ensure!(applied.contains("deployment.apps/windlass-labels-watcher"), "{applied}");
+    let created: Vec<&str> = applied.lines().filter(|line| line.ends_with(" created")).collect();
+    ensure!(created.is_empty(), "not in what `manifests` printed: {created:?}");
+    Ok(())
+}
+
+async fn events_tell_what_was_stored_and_restored(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.remember("told", &gold()).await?;
+    cluster.add("told", &BTreeMap::new()).await?;
+    cluster.wait_restored("told", &gold()).await?;
+    wait_for("both Events", PATIENCE, async || {
+        let told = cluster.told_of("told").await?;
+        let is_all = ["LabelsStored", "LabelsRestored"]
+            .iter()
+            .all(|reason| told.iter().filter(|told| told == reason).count() == 1);
+        Ok(if is_all { Level::Reached(()) } else { Level::Below(format!("{told:?}")) })
+    })
+    .await
 }
 
 /// One process that looks at all three: something stays in the queue, something is stored, and a

@@ -1,22 +1,27 @@
 //! Processes and peers that die, stall and come back: no label lost, none restored twice, none
 //! invented.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use e2e::labels::{Role, labels};
+use e2e::labels::{Role, TRANSACTIONS, hash, labels};
 use e2e::scene::bound;
-use e2e::wait::pass;
+use e2e::wait::{Level, pass, wait_for};
+use kube::api::ListParams;
 use rustix::process::Signal;
 
 use crate::stage::{CROWD, Stage, cases, gold, labels_of, names};
+use crate::storms::{add_each, for_each};
 
 /// Nodes that come and go while replicas are killed, by default and at length.
 const CHAOS_NODES: (usize, usize) = (24, 100);
 
 /// Longer than a lock (10 s) and than a watcher's Lease (15 s).
 const STALL: Duration = Duration::from_secs(20);
+
+/// How long the API server may take to reach a store that was away.
+const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
 cases! {
     watchers_down_over_delete_and_return_within_history,
@@ -25,6 +30,7 @@ cases! {
     nothing_runs_while_nodes_are_deleted,
     api_server_restarts_while_nodes_come_and_go,
     storage_stalls,
+    storage_is_killed_and_starts_again,
     watcher_stalls,
     history_rolls_back,
     replicas_are_killed_at_random,
@@ -32,30 +38,41 @@ cases! {
 
 /// The API server still has the events: the last edit before the deletion is kept.
 async fn watchers_down_over_delete_and_return_within_history(stage: &mut Stage) -> Result<()> {
-    let cluster = stage.run_both().await?;
+    stage.run(CROWD, CROWD).await?;
+    let cluster = stage.cluster();
     cluster.add("within", &gold()).await?;
     cluster.wait_settled("within").await?;
-    stage.run(0, 1).await?;
+    stage.run(0, CROWD).await?;
     cluster.edit("within", &[("rack", Some("unseen"))]).await?;
     cluster.remove("within").await?;
     cluster.add("within", &BTreeMap::new()).await?;
-    stage.run_both().await?;
+    stage.run(CROWD, CROWD).await?;
     let expected = labels(&[("team/tier", "gold"), ("rack", "unseen")]);
-    cluster.wait_restored("within", &expected).await
+    cluster.wait_restored("within", &expected).await?;
+    settled_once(stage, "within").await
 }
 
 /// The events are gone: the checkpoint's labels come back, without the edit nobody saw.
 async fn watchers_down_over_delete_and_return_beyond_history(stage: &mut Stage) -> Result<()> {
-    let cluster = stage.run_both().await?;
+    stage.run(CROWD, CROWD).await?;
+    let cluster = stage.cluster();
     cluster.add("beyond", &gold()).await?;
     cluster.wait_checkpointed("beyond", &gold()).await?;
-    stage.run(0, 1).await?;
+    stage.run(0, CROWD).await?;
     cluster.edit("beyond", &[("rack", Some("unseen"))]).await?;
     cluster.remove("beyond").await?;
     cluster.add("beyond", &BTreeMap::new()).await?;
     restart_server(stage).await?;
-    stage.run_both().await?;
-    cluster.wait_restored("beyond", &gold()).await
+    stage.run(CROWD, CROWD).await?;
+    cluster.wait_restored("beyond", &gold()).await?;
+    settled_once(stage, "beyond").await
+}
+
+/// Nothing is left to do for the node, and it was written once.
+async fn settled_once(stage: &mut Stage, node: &str) -> Result<()> {
+    stage.cluster().wait_settled(node).await?;
+    stage.restored_once(&[node.to_owned()]).await?;
+    stage.run(1, 1).await
 }
 
 /// Born and deleted while nobody looked and forgotten by the API server: there is nothing to know.
@@ -96,7 +113,7 @@ async fn nothing_runs_while_nodes_are_deleted(stage: &mut Stage) -> Result<()> {
 }
 
 async fn api_server_restarts_while_nodes_come_and_go(stage: &mut Stage) -> Result<()> {
-    stage.run(2, 2).await?;
+    stage.run(CROWD, CROWD).await?;
     let cluster = stage.cluster();
     let nodes = names("restarted", 6);
     for node in &nodes {
@@ -127,9 +144,9 @@ async fn storage_stalls(stage: &mut Stage) -> Result<()> {
     stage.restored_once(&["slow-storage".to_owned()]).await
 }
 
-/// The other watcher posts what the stalled one would have; awake again, it posts nothing twice.
+/// The other watchers post what the stalled one would have; awake again, it posts nothing twice.
 async fn watcher_stalls(stage: &mut Stage) -> Result<()> {
-    stage.run(2, 1).await?;
+    stage.run(CROWD, CROWD).await?;
     let cluster = stage.cluster();
     stage.watchers[0].pause().await?;
     cluster.remember("one-eye", &gold()).await?;
@@ -140,6 +157,53 @@ async fn watcher_stalls(stage: &mut Stage) -> Result<()> {
     cluster.remember("one-eye-probe", &gold()).await?;
     cluster.wait_settled("one-eye").await?;
     stage.restored_once(&["one-eye".to_owned()]).await?;
+    posted_once(stage, "one-eye")?;
+    stage.run(1, 1).await
+}
+
+/// No transaction of the node was created twice. One that is worked off is gone, so its name is free
+/// for whoever posts late.
+fn posted_once(stage: &Stage, node: &str) -> Result<()> {
+    let (hash, mut posted) = (hash(node), BTreeSet::new());
+    for request in stage.world.audit.follow()? {
+        let request = request?;
+        let is_post = request.verb == "create" && request.namespace == TRANSACTIONS;
+        if is_post && request.code == 201 && request.name.starts_with(&hash) {
+            ensure!(posted.insert(request.name.clone()), "{} was posted twice", request.name);
+        }
+    }
+    ensure!(!posted.is_empty(), "nothing was posted of {node}");
+    Ok(())
+}
+
+/// The store dies without warning and is started again, with everything it had acknowledged, while
+/// nodes return.
+async fn storage_is_killed_and_starts_again(stage: &mut Stage) -> Result<()> {
+    stage.run(CROWD, CROWD).await?;
+    let cluster = stage.cluster();
+    let nodes = names("unplugged", 12);
+    add_each(&cluster, &nodes, labels_of).await?;
+    for_each(&nodes, async |node| cluster.remove(node).await).await?;
+    for node in &nodes {
+        cluster.wait_stored(node, &labels_of(node)).await?;
+        cluster.wait_settled(node).await?;
+    }
+    add_each(&cluster, &nodes[..6], |_| BTreeMap::new()).await?;
+    stage.world.store.kill()?;
+    stage.world.store.restart().await?;
+    wait_for("the API server to find its store again", ANSWER_WAIT, async || {
+        Ok(match cluster.nodes().list_metadata(&ListParams::default().limit(1)).await {
+            Ok(_) => Level::Reached(()),
+            Err(error) => Level::Below(error.to_string()),
+        })
+    })
+    .await?;
+    add_each(&cluster, &nodes[6..], |_| BTreeMap::new()).await?;
+    for node in &nodes {
+        cluster.wait_restored(node, &labels_of(node)).await?;
+        cluster.wait_settled(node).await?;
+    }
+    stage.restored_once(&nodes).await?;
     stage.run(1, 1).await
 }
 
@@ -188,7 +252,7 @@ async fn replicas_are_killed_at_random(stage: &mut Stage) -> Result<()> {
     }
     for node in &nodes {
         cluster.wait_restored(node, &labels_of(node)).await?;
-        cluster.wait_worked_off(node).await?;
+        cluster.wait_worked_off(node, &stage.killed).await?;
     }
     stage.restored_once(&nodes).await?;
     stage.run(1, 1).await
@@ -201,9 +265,9 @@ async fn kill_one(stage: &mut Stage, number: usize) -> Result<()> {
     } else {
         (Role::Process, &mut stage.processors)
     };
-    replicas.remove(number / 2 % CROWD).kill()?;
+    let victim = replicas.remove(number / 2 % CROWD);
     replicas.push(stage.world.launch(role, &[])?);
-    Ok(())
+    stage.kill(victim).map(drop)
 }
 
 async fn restart_server(stage: &mut Stage) -> Result<()> {

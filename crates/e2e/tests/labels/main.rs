@@ -2,6 +2,7 @@
 //! one cluster and run one after the other, each with nodes of its own.
 
 mod commands;
+mod deaths;
 mod faults;
 mod regressions;
 mod rights;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
 fn cases() -> Vec<Case> {
     [
         seed::cases(),
+        deaths::cases(),
         regressions::cases(),
         rights::cases(),
         faults::cases(),

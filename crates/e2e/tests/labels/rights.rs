@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::kube::Kubectl;
-use e2e::labels::{CHECKPOINTS, KUBELET_NODE, OUTSIDER, RECORDS, Role, TRANSACTIONS, labels};
+use e2e::labels::{
+    CHECKPOINTS, KUBELET_NODE, OUTSIDER, RECORDS, Replica, Role, TRANSACTIONS, labels,
+};
 use e2e::wait::{Level, wait_for};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
+use crate::seed::without_version;
 use crate::stage::{Stage, cases};
 
 cases! {
@@ -20,10 +23,15 @@ cases! {
     leases_are_closed_to_the_mightiest_stranger,
     processor_changes_labels_and_nothing_else_of_a_node,
     kubelet_that_forges_the_marker_replaces_no_record,
+    rights_that_come_back_make_replicas_ready_again,
 }
 
 /// A replica takes its Lease when it starts.
 const LEASE_WAIT: Duration = Duration::from_secs(60);
+
+/// Missing rights are asked about every 10 s, a refusal that nobody meets any more is over after a
+/// minute, and kube-apiserver needs a moment to believe its own bindings.
+const READINESS_WAIT: Duration = Duration::from_secs(120);
 
 /// Namespace, resource and verbs; an empty namespace stands for what holds in all of them.
 type Rights = &'static [(&'static str, &'static str, &'static str)];
@@ -181,6 +189,50 @@ async fn kubelet_that_forges_the_marker_replaces_no_record(stage: &mut Stage) ->
     cluster.wait_stored(KUBELET_NODE, &stored).await?;
     cluster.add(KUBELET_NODE, &BTreeMap::new()).await?;
     cluster.wait_restored(KUBELET_NODE, &stored).await
+}
+
+/// Each account loses the right to write somewhere while it has something to write, and gets it back.
+/// No node comes or goes after that.
+async fn rights_that_come_back_make_replicas_ready_again(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.add("patient", &BTreeMap::new()).await?;
+    cluster.wait_checkpointed("patient", &BTreeMap::new()).await?;
+    let watcher = withdraw(stage, Role::Watch, CHECKPOINTS).await?;
+    cluster.edit("patient", &[("rack", Some("r7"))]).await?;
+    wait_readiness(&stage.watchers[0], false, "[-]saving").await?;
+    give_back(stage, &watcher).await?;
+    wait_readiness(&stage.watchers[0], true, "[+]saving").await?;
+    let processor = withdraw(stage, Role::Process, RECORDS).await?;
+    cluster.remove("patient").await?;
+    wait_readiness(&stage.processors[0], false, "[-]work").await?;
+    give_back(stage, &processor).await?;
+    wait_readiness(&stage.processors[0], true, "[+]work").await
+}
+
+/// Takes an account's rights in a namespace away, and returns what gives them back.
+async fn withdraw(stage: &Stage, role: Role, namespace: &str) -> Result<String> {
+    let account = stage.world.account(role).rsplit(':').next().unwrap_or_default().to_owned();
+    let binding = ["rolebinding", &account, "--namespace", namespace];
+    let kubectl = stage.world.server.kubectl();
+    let saved = kubectl.run(&[&["get"], &binding[..], &["--output=json"]].concat()).await?;
+    kubectl.run(&[&["delete"], &binding[..]].concat()).await?;
+    without_version(&saved)
+}
+
+async fn give_back(stage: &Stage, binding: &str) -> Result<()> {
+    let kubectl = stage.world.server.kubectl();
+    kubectl.run_with_input(&["create", "--filename=-"], binding.as_bytes()).await.map(drop)
+}
+
+async fn wait_readiness(replica: &Replica, is_ready: bool, check: &str) -> Result<()> {
+    let what = format!("a replica to say {check} and be ready: {is_ready}");
+    wait_for(&what, READINESS_WAIT, async || {
+        Ok(match replica.readiness().await? {
+            (ready, text) if ready == is_ready && text.contains(check) => Level::Reached(()),
+            (_, text) => Level::Below(text),
+        })
+    })
+    .await
 }
 
 fn expect_refused(outcome: Result<String>, by: &str) -> Result<()> {

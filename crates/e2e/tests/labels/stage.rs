@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use e2e::labels::{Cluster, Replica, Role, World, WorldOptions, labels};
+use e2e::labels::{Cluster, Replica, Role, World, WorldOptions, identity, labels};
 use e2e::scene::Scene;
 use e2e::store::Lane;
 use etcd_api::etcdserverpb::RangeRequest;
@@ -53,6 +53,8 @@ pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) watchers: Vec<Replica>,
     pub(crate) processors: Vec<Replica>,
+    /// As whom those held Leases that were killed.
+    pub(crate) killed: Vec<String>,
 }
 
 /// What a node of most cases carries.
@@ -105,7 +107,7 @@ impl Theatre {
 impl Stage {
     async fn set(scene: Arc<Scene>, lane: Lane) -> Result<Self> {
         let world = World::start(scene, lane, &WorldOptions::default()).await?;
-        Ok(Self { world, watchers: Vec::new(), processors: Vec::new() })
+        Ok(Self { world, watchers: Vec::new(), processors: Vec::new(), killed: Vec::new() })
     }
 
     async fn perform(&mut self, case: Case) -> Result<()> {
@@ -142,6 +144,14 @@ impl Stage {
     pub(crate) async fn run_processor(&mut self) -> Result<Cluster> {
         self.run(0, 1).await?;
         Ok(self.cluster())
+    }
+
+    /// Kills a replica without warning. Returns as whom it held Leases, if it got so far.
+    pub(crate) fn kill(&mut self, mut replica: Replica) -> Result<Option<String>> {
+        let identity = identity(&mut replica)?;
+        replica.kill()?;
+        self.killed.extend(identity.clone());
+        Ok(identity)
     }
 
     /// One write to each of these nodes, which nobody but the service writes to.
@@ -182,7 +192,8 @@ impl Stage {
     fn answers_to_node_patches(&self) -> Result<BTreeMap<String, Vec<u64>>> {
         let user = self.world.account(Role::Process);
         let mut answers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for request in self.world.audit.requests()? {
+        for request in self.world.audit.follow()? {
+            let request = request?;
             if request.user == user && request.verb == "patch" && request.resource == "nodes" {
                 answers.entry(request.name).or_default().push(request.code);
             }

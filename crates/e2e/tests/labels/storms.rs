@@ -1,18 +1,19 @@
 //! Every node of a cluster leaves and returns: no label lost, none restored twice, and nothing left
 //! in the queue.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use e2e::labels::{Cluster, RECORDS, TRANSACTIONS};
+use e2e::labels::{Cluster, MARKER, RECORDS, TRANSACTIONS};
 use e2e::report::say;
 use e2e::scene::bound;
 use e2e::wait::{Level, wait_for};
 use futures::StreamExt;
 use futures::stream;
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use kube::api::ListParams;
+use kube::api::{ListParams, PartialObjectMeta};
 
 use crate::stage::{CROWD, Stage, cases, labels_of, names};
 
@@ -74,7 +75,7 @@ async fn leave(stage: &mut Stage, nodes: &[String]) -> Result<()> {
     stage.run(1, 1).await
 }
 
-async fn add_each(
+pub(crate) async fn add_each(
     cluster: &Cluster,
     nodes: &[String],
     labels: impl Fn(&str) -> BTreeMap<String, String>,
@@ -82,7 +83,10 @@ async fn add_each(
     for_each(nodes, async |node| cluster.add(node, &labels(node)).await.map(drop)).await
 }
 
-async fn for_each(nodes: &[String], act: impl AsyncFn(&str) -> Result<()>) -> Result<()> {
+pub(crate) async fn for_each(
+    nodes: &[String],
+    act: impl AsyncFn(&str) -> Result<()>,
+) -> Result<()> {
     let act = &act;
     let results = stream::iter(nodes).map(async |node| act(node).await);
     let results: Vec<Result<()>> = results.buffer_unordered(STORM_WIDTH).collect().await;
@@ -105,19 +109,18 @@ async fn wait_count(
     .await
 }
 
+/// With its labels, the marker, and nothing else.
+fn is_restored(node: &PartialObjectMeta<Node>) -> bool {
+    let mut labels = node.labels().clone();
+    labels.remove(MARKER).is_some() && labels == labels_of(&node.name_any())
+}
+
 async fn wait_all_restored(cluster: &Cluster, nodes: &[String]) -> Result<()> {
     wait_for("every node to be restored", STORM_WAIT, async || {
-        let live = cluster.nodes().list(&ListParams::default()).await?;
-        let live: BTreeMap<String, BTreeMap<String, String>> =
-            live.into_iter().map(|node| (node.name_any(), node.labels().clone())).collect();
-        let is_restored = |node: &&String| {
-            let labels = live.get(*node);
-            labels.is_some_and(|labels| {
-                labels.contains_key("labels_restored")
-                    && labels_of(node).iter().all(|(key, value)| labels.get(key) == Some(value))
-            })
-        };
-        let restored = nodes.iter().filter(is_restored).count();
+        let live = cluster.nodes().list_metadata(&ListParams::default()).await?;
+        let restored = live.into_iter().filter(is_restored).map(|node| node.name_any());
+        let restored: BTreeSet<String> = restored.collect();
+        let restored = nodes.iter().filter(|node| restored.contains(*node)).count();
         Ok(if restored == nodes.len() {
             Level::Reached(())
         } else {
