@@ -1,6 +1,9 @@
 //! The admission policy of a ring: installed by us where the ring says so, looked at where somebody
 //! else does, and trusted when it has been the same before our eyes for long enough.
 
+#[cfg(test)]
+mod tests;
+
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
@@ -16,7 +19,7 @@ use super::plan::in_words;
 use crate::core::fence::{ACTIVE_AFTER, Options, objects};
 use crate::core::names::Names;
 use crate::core::spec::{self, Spec};
-use crate::kubernetes::{Error, Request, Verb, found};
+use crate::kubernetes::{Error, Meaning, Request, Verb, found};
 use crate::manifests::{NAME, user};
 
 /// How a ring's fence stands.
@@ -40,6 +43,8 @@ pub(super) struct Fence {
     users: Option<Vec<String>>,
     /// What policy and binding looked like, and since when.
     seen: Option<(Looks, Instant)>,
+    /// Whether the ring wants none and what an earlier spec asked for has been taken away.
+    is_away: bool,
 }
 
 /// What changes when somebody changes a policy or its binding.
@@ -50,19 +55,20 @@ type Looks = [(Option<String>, Option<i64>); 2];
 impl Fence {
     pub(super) fn new(client: Client, names: &Names) -> Self {
         let name = format!("windlass-fence-{}", names.ring());
-        Self { client, name, users: None, seen: None }
+        Self { client, name, users: None, seen: None, is_away: false }
     }
 
     /// Sees to the fence as the ring wants it. Nobody may have looked after it meanwhile, so this is
     /// to be called again and again.
     pub(super) async fn tend(&mut self, (names, spec, home): (&Names, &Spec, &str)) -> Fencing {
         let looked = match spec.fence {
-            spec::Fence::Off => return self.forget(Fencing::Off),
+            spec::Fence::Off => self.leave_off().await.map(|()| None),
             spec::Fence::Managed => self.install((names, spec, home)).await.map(Some),
             spec::Fence::External => self.look().await,
         };
         match looked {
             Ok(Some(looks)) => self.on_seen(looks, Instant::now()),
+            Ok(None) if spec.fence == spec::Fence::Off => self.forget(Fencing::Off),
             Ok(None) => self.forget(Fencing::Missing),
             Err(error) => self.forget(Fencing::Failed(in_words(&error))),
         }
@@ -74,12 +80,31 @@ impl Fence {
         Some(ACTIVE_AFTER.saturating_sub(since.elapsed())).filter(|left| !left.is_zero())
     }
 
-    /// Takes the fence away, the binding first: a policy without one refuses nothing.
+    /// The ring ends: its fence goes with it, unless it is somebody else's.
     pub(super) async fn remove(&mut self, spec: &Spec) -> Result<(), Error> {
         self.seen = None;
-        if spec.fence != spec::Fence::Managed {
+        match spec.fence {
+            spec::Fence::Managed => self.take_away().await,
+            spec::Fence::Off => self.leave_off().await,
+            spec::Fence::External => Ok(()),
+        }
+    }
+
+    /// The ring wants no fence: one that was installed while it did must not outlive that. Whoever runs
+    /// rings without fences need not give us rights to them, and then there is none of ours.
+    async fn leave_off(&mut self) -> Result<(), Error> {
+        if self.is_away {
             return Ok(());
         }
+        match self.take_away().await {
+            Err(error) if error.meaning() != Meaning::Forbidden => return Err(error),
+            _ => self.is_away = true,
+        }
+        Ok(())
+    }
+
+    /// The binding first: a policy without one refuses nothing.
+    async fn take_away(&self) -> Result<(), Error> {
         let params = DeleteParams::default();
         let request = Request::read(Verb::Delete, &self.name);
         found(request.answer(self.bindings().delete(&self.name, &params)).await)?;
@@ -110,6 +135,7 @@ impl Fence {
         &mut self,
         (names, spec, home): (&Names, &Spec, &str),
     ) -> Result<Looks, Error> {
+        self.is_away = false;
         let sharders = self.users(home).await?;
         let [policy, binding] = objects(&Options { names, spec, sharders: &sharders });
         let policy = self.apply(&self.policies(), &policy).await?;
