@@ -141,7 +141,7 @@ pub(super) fn kinds(spec: &Spec, catalogue: &Catalogue) -> Kinds {
         };
         Some((served.kind.clone(), kind))
     });
-    Kinds { main: main.collect() }
+    Kinds { main: main.collect(), ..Kinds::default() }
 }
 
 /// The wall clock in the place of the one that never jumps.

@@ -206,6 +206,13 @@ pub fn judge_child_outside(child: &Object, parent: Option<&Object>) -> Verdict {
     }
 }
 
+/// An object that nothing of the ring controls, though it may have done so once.
+#[must_use]
+pub fn judge_orphan(object: &Object) -> Verdict {
+    let is_labelled = object.shard.is_some() || object.drain.is_some();
+    if is_labelled { Verdict::Write(Step::Tidy) } else { Verdict::Settled }
+}
+
 // === impl Step ===
 
 impl Step {

@@ -100,6 +100,8 @@ pub enum Breach {
     TakenTooEarly { silent_ms: u128 },
     #[error("it is nobody's, for {for_ms} ms")]
     Unassigned { for_ms: u128 },
+    #[error("it was nobody's for {for_ms} ms while somebody was ready")]
+    Waited { for_ms: u128 },
     #[error("it is labelled {label:?}, its parent {parent:?}")]
     Apart { label: Option<InstanceId>, parent: Option<InstanceId> },
 }
@@ -118,6 +120,9 @@ pub struct Terms {
     pub is_fenced: bool,
     /// How much the clocks of sharders may differ.
     pub skew: Duration,
+    /// How long an object may be nobody's while an instance is ready: until somebody leads, and until
+    /// whoever is to have it speaks or is declared dead.
+    pub unassigned_max: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -125,6 +130,15 @@ pub struct History {
     terms: Terms,
     objects: BTreeMap<Uid, Track>,
     holdings: BTreeMap<InstanceId, Hold>,
+    ready: Option<Stretch>,
+}
+
+/// A time in which there was always somebody who could take an object.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    since: Timestamp,
+    /// It ends then if no Lease is renewed.
+    until: Timestamp,
 }
 
 /// Who holds a Lease, and until when a sharder may believe that it does: one that somebody deletes
@@ -142,11 +156,14 @@ struct Hold {
 impl History {
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self { terms, objects: BTreeMap::new(), holdings: BTreeMap::new() }
+        Self { terms, objects: BTreeMap::new(), holdings: BTreeMap::new(), ready: None }
     }
 
     /// Takes in one fact. `now` is the true time, if there is such a thing.
     pub fn on(&mut self, now: Timestamp, fact: Fact) -> Result<(), Violation> {
+        if let Some(stretch) = self.ready.take_if(|stretch| stretch.until <= now) {
+            self.check_waits(stretch, stretch.until)?;
+        }
         match fact {
             Fact::Created { object, parent } => {
                 self.objects.insert(object, Track::new(parent, now));
@@ -168,12 +185,18 @@ impl History {
             }
             Fact::Wrote { object, by, shard } => self.on_wrote(object, by, shard),
             Fact::Labelled(object, labels) => self.on_labelled(&object, labels, now),
-            Fact::Held(id, holding) => self.on_held(id, holding, now),
+            Fact::Held(id, holding) => {
+                self.on_held(id, holding, now)?;
+                self.on_readiness(now)
+            }
         }
     }
 
     /// When everything has come to rest: every object has an owner, and children their parent's.
     pub fn check_settled(&self, now: Timestamp, patience: Duration) -> Result<(), Violation> {
+        if let Some(stretch) = self.ready {
+            self.check_waits(stretch, now)?;
+        }
         for (object, track) in &self.objects {
             track.check_assigned(object, now, patience)?;
             let parent = track.parent().and_then(|parent| self.objects.get(parent));
@@ -191,6 +214,17 @@ impl History {
     #[must_use]
     pub fn moves(&self) -> usize {
         self.objects.values().map(Track::moves).sum()
+    }
+
+    /// How far from even the shares of main objects are: the largest by the mean, among these.
+    #[must_use]
+    pub fn imbalance(&self, instances: &[InstanceId]) -> f64 {
+        let main = self.objects.values().filter(|track| track.parent().is_none());
+        let owners: Vec<&InstanceId> = main.filter_map(|it| it.labels().shard.as_ref()).collect();
+        let share = |id: &InstanceId| owners.iter().filter(|owner| **owner == id).count();
+        let largest = instances.iter().map(share).max().unwrap_or_default();
+        let exact = |count: usize| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+        exact(largest) * exact(instances.len()) / exact(owners.len().max(1))
     }
 
     /// Who has how many objects.
@@ -238,6 +272,48 @@ impl History {
         }
     }
 
+    /// A Lease has changed: somebody is ready until the last of those that instances hold ends.
+    fn on_readiness(&mut self, now: Timestamp) -> Result<(), Violation> {
+        let ends = self.holdings.values().filter_map(|hold| match hold.holding {
+            Holding::Instance { lasts } => Some(later(hold.at, lasts)),
+            _ => None,
+        });
+        let until = ends.max().filter(|until| *until > now);
+        let before = self.ready.take();
+        match (before, until) {
+            (before, Some(until)) => {
+                let since = before.map_or(now, |stretch| stretch.since);
+                self.ready = Some(Stretch { since, until });
+                Ok(())
+            }
+            (Some(stretch), None) => self.check_waits(stretch, now),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Nothing has waited for too long in this stretch, which lasts until `end`.
+    fn check_waits(&self, stretch: Stretch, end: Timestamp) -> Result<(), Violation> {
+        let mut all = self.objects.iter();
+        all.try_for_each(|(object, track)| self.check_wait(object, track, stretch, end))
+    }
+
+    fn check_wait(
+        &self,
+        object: &Uid,
+        track: &Track,
+        stretch: Stretch,
+        end: Timestamp,
+    ) -> Result<(), Violation> {
+        let waited = track.unassigned_since().map(|since| until(since.max(stretch.since), end));
+        match waited.filter(|waited| *waited > self.terms.unassigned_max) {
+            Some(waited) => {
+                let for_ms = waited.as_millis();
+                Err(Violation::new(object, Breach::Waited { for_ms }))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether the sharder holds its Lease, or cannot know that it does not.
     fn is_held(&self, id: &InstanceId, now: Timestamp) -> bool {
         let hold = self.holdings.get(id);
@@ -266,9 +342,14 @@ impl History {
         after: Labels,
         now: Timestamp,
     ) -> Result<(), Violation> {
+        let waited = match (self.ready, self.objects.get(object)) {
+            (Some(stretch), Some(track)) => self.check_wait(object, track, stretch, now),
+            _ => Ok(()),
+        };
         let track = self.track(object);
         let before = track.labels().clone();
         track.note(after.clone(), now);
+        waited?;
         let left = before.shard.clone().filter(|from| after.shard.as_ref() != Some(from));
         let Some(from) = left else { return Ok(()) };
         if self.is_held(&from, now) {

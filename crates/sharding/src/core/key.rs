@@ -41,6 +41,9 @@ pub struct MainKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
     pub main: BTreeMap<GroupKind, MainKind>,
+    /// Groups of main kinds that the ring has and that cannot be worked on at present. What a kind of
+    /// such a group controls may be the ring's.
+    pub out_of_reach: BTreeSet<String>,
 }
 
 /// Where an object stands in its ring.
@@ -54,7 +57,7 @@ pub enum Role {
         key: Key,
         parent: ObjectName,
     },
-    /// Not of this ring, and never labelled.
+    /// Not of this ring, and never labelled by it.
     Foreign,
 }
 
@@ -75,6 +78,15 @@ impl Kinds {
         let namespace = object.name.namespace.clone().filter(|_| kind.is_namespaced);
         let parent = ObjectName { kind: owner.kind.clone(), namespace, name: owner.name.clone() };
         Role::Child { key: kind.key_of(&parent), parent }
+    }
+
+    /// Whether the object is known to be nobody's child in the ring. If it has labels, they are left from
+    /// an owner that let go of it.
+    #[must_use]
+    pub fn is_orphan(&self, object: &Object) -> bool {
+        let owner = object.controller.as_ref();
+        let may_be_ours = owner.is_some_and(|owner| self.out_of_reach.contains(&owner.kind.group));
+        self.role(object) == Role::Foreign && !may_be_ours
     }
 
     /// Whether objects of the kind can have children in the ring.

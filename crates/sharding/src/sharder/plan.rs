@@ -173,7 +173,10 @@ pub(super) fn work(
     let (ring, mut kinds) = (&view.ring, Kinds::default());
     let (mut main, mut controlled) = (Vec::new(), Vec::new());
     for resource in labelled {
-        let Some(parent) = served.get(&resource.group_resource()) else { continue };
+        let Some(parent) = served.get(&resource.group_resource()) else {
+            kinds.out_of_reach.extend(kept_group(ring, resource));
+            continue;
+        };
         let followed: Vec<(&Controlled, &Served)> = resource
             .controlled
             .iter()
@@ -199,6 +202,13 @@ pub(super) fn work(
         controlled,
         namespaces: namespaces(view, home),
     }
+}
+
+/// The group of a main kind, unless the ring is to have it no longer.
+fn kept_group(ring: &Ring, resource: &Resource) -> Option<String> {
+    let is_same = |it: &Resource| it.group_resource() == resource.group_resource();
+    let is_kept = !ring.is_deleted() && ring.spec.resources.iter().any(is_same);
+    is_kept.then(|| resource.group_resource().group)
 }
 
 /// A kind that several main ones own is watched once, and no narrower than the widest of them says.

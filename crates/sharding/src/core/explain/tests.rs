@@ -12,7 +12,7 @@ fn id(name: &str) -> InstanceId {
 fn kinds() -> Kinds {
     let controlled = [GroupKind::new("", "ConfigMap")].into();
     let main = MainKind { key: KeyMode::Own, is_namespaced: true, controlled };
-    Kinds { main: [(GroupKind::new("", "Secret"), main)].into() }
+    Kinds { main: [(GroupKind::new("", "Secret"), main)].into(), ..Kinds::default() }
 }
 
 fn table() -> Table {

@@ -34,7 +34,8 @@ fn breach(found: Result<(), Violation>) -> Option<Breach> {
 
 impl Story {
     fn new() -> Self {
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO };
+        let unassigned_max = Duration::from_secs(8);
+        let terms = Terms { is_fenced: true, skew: Duration::ZERO, unassigned_max };
         let mut story = Self(History::new(terms));
         story.tell(0, Fact::Created { object: uid("x"), parent: None }).unwrap();
         let child = Fact::Created { object: uid("child"), parent: Some(uid("x")) };
@@ -105,6 +106,8 @@ fn a_lease_is_taken_only_from_who_was_silent_for_twice_its_duration() {
     ] {
         let mut story = Story::new();
         let id: InstanceId = "a".parse().unwrap();
+        story.label(0, "x", "b").unwrap();
+        story.label(0, "child", "b").unwrap();
         story.tell(0, Fact::Held(id.clone(), holding)).unwrap();
         let found = story.tell(seconds, Fact::Held(id, OF_SHARDER));
         assert_eq!(found.is_ok(), is_good, "{holding:?} {seconds}: {found:?}");
@@ -180,6 +183,46 @@ fn at_rest_everything_has_an_owner_and_families_are_together() {
     story.label(1, "child", "b").unwrap();
     let found = story.0.check_settled(at(9), Duration::ZERO);
     assert!(matches!(breach(found.clone()), Some(Breach::Apart { .. })), "{found:?}");
+}
+
+/// An object that had to wait too long has an owner in the end.
+#[test]
+fn nothing_waits_long_for_an_owner_while_somebody_is_ready() {
+    // When x is given to `a`, and how long that took of the time in which somebody was ready.
+    for (leases, given, waited) in [
+        (&[][..], 60, None),
+        (&[(0, OF_INSTANCE)][..], 8, None),
+        (&[(0, OF_INSTANCE)][..], 9, Some(9_000)),
+        (&[(20, OF_INSTANCE)][..], 28, None),
+        (&[(0, OF_INSTANCE), (2, Holding::Nobody)][..], 60, None),
+        (&[(0, OF_INSTANCE)][..], 60, Some(15_000)),
+        (&[(0, OF_INSTANCE), (9, Holding::Nobody)][..], 9, Some(9_000)),
+        (&[(0, OF_INSTANCE), (7, Holding::Nobody), (9, OF_INSTANCE)][..], 17, None),
+    ] {
+        let mut story = Story::new();
+        let mut found = Ok(());
+        for (second, holding) in leases {
+            let fact = Fact::Held("b".parse().unwrap(), *holding);
+            found = found.and(story.tell(*second, fact));
+        }
+        found = found.and(story.label(given, "child", "a")).and(story.label(given, "x", "a"));
+        let expected = waited.map(|for_ms| Breach::Waited { for_ms });
+        assert_eq!(breach(found), expected, "{leases:?} {given}");
+    }
+}
+
+#[test]
+fn shares_are_measured_by_the_largest_among_those_who_could_have_some() {
+    let mut story = Story::new();
+    let ids = ["a", "b", "c"].map(|id| id.parse().unwrap());
+    for (number, owner) in ["a", "a", "a", "b", "b", "c"].iter().enumerate() {
+        let name = number.to_string();
+        story.tell(0, Fact::Created { object: uid(&name), parent: None }).unwrap();
+        story.label(0, &name, owner).unwrap();
+    }
+    story.label(0, "child", "a").unwrap();
+    assert!((story.0.imbalance(&ids) - 1.5).abs() < 1e-9);
+    assert!((story.0.imbalance(&ids[..2]) - 1.0).abs() < 1e-9);
 }
 
 #[test]

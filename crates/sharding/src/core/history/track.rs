@@ -53,6 +53,10 @@ impl Track {
         &self.labels
     }
 
+    pub(super) fn unassigned_since(&self) -> Option<Timestamp> {
+        self.unassigned_since
+    }
+
     pub(super) fn moves(&self) -> usize {
         self.moves
     }

@@ -396,3 +396,15 @@ fn a_lease_lost_before_it_was_let_go_is_lost_even_to_who_stops() {
     let read = Event::LeaseRead { lease: Some(Box::new(lease(None))), ring: None };
     assert_eq!(stage.tell(secs(2), read), [Command::Lost(Loss::Taken)]);
 }
+
+/// Whoever looks for what an instance said finds it on the page.
+#[test]
+fn the_operations_page_has_the_words_with_which_a_join_fails() {
+    let page = include_str!("../../../../../docs/sharding-operations.md");
+    let other = JoinError::LeaseOfOtherRing { ring: "other".to_owned() };
+    for (error, ends_before) in [(JoinError::IdentityInUse, ';'), (other, '"')] {
+        let words = error.to_string();
+        let words = words.split(ends_before).next().unwrap_or_default().trim();
+        assert!(page.contains(words), "{words}");
+    }
+}

@@ -11,7 +11,8 @@ fn config_map() -> GroupKind {
 
 fn kinds(key: KeyMode, is_namespaced: bool) -> Kinds {
     let controlled = [config_map()].into();
-    Kinds { main: [(site(), MainKind { key, is_namespaced, controlled })].into() }
+    let main = [(site(), MainKind { key, is_namespaced, controlled })].into();
+    Kinds { main, ..Kinds::default() }
 }
 
 fn object(kind: GroupKind, namespace: Option<&str>, name: &str) -> Object {

@@ -302,6 +302,10 @@ impl Sharder {
         let is_found =
             matches!(&pass.purpose, Purpose::Departed(id) if object.shard.as_ref() == Some(id));
         let role = self.options.kinds.role(&object);
+        if role == Role::Foreign {
+            self.consider_foreign(object, now);
+            return false;
+        }
         if let (true, Role::Main { key }) = (is_census, &role) {
             self.count(&object, key);
         }
@@ -354,6 +358,16 @@ impl Sharder {
                 self.passes.add_donors(object.shard);
             }
             _ => self.take_up(object, role, now.mono),
+        }
+    }
+
+    /// Nothing of the ring controls it, and nobody has to be waited for: only its labels are to go. It
+    /// is never what a pass looks for, so one that cannot be written is in nobody's way.
+    fn consider_foreign(&mut self, object: Object, now: Now) {
+        let is_labelled = object.shard.is_some() || object.drain.is_some();
+        let is_orphan = is_labelled && self.options.kinds.is_orphan(&object);
+        if is_orphan && self.membership.table().is_some() {
+            self.take_up(object, Role::Foreign, now.mono);
         }
     }
 

@@ -1,5 +1,6 @@
 mod families;
 mod leaving;
+mod orphans;
 
 use jiff::Timestamp;
 
@@ -27,7 +28,7 @@ fn options() -> Options {
     let main = MainKind { key: KeyMode::Own, is_namespaced: true, controlled: BTreeSet::new() };
     Options {
         names: Names::new("sites".parse().unwrap(), dialect),
-        kinds: Kinds { main: [(GroupKind::new("", "Secret"), main)].into() },
+        kinds: Kinds { main: [(GroupKind::new("", "Secret"), main)].into(), ..Kinds::default() },
         handover: Handover::default(),
         partitioning: Partitioning { slots: 64, ..Partitioning::default() },
         hold_max: secs(120),
@@ -73,8 +74,9 @@ struct Stage {
     sharder: Sharder,
     now: Duration,
     open: Vec<Command>,
-    /// What lists show.
+    /// What lists show, of main kinds and of controlled ones.
     objects: Vec<Object>,
+    controlled: Vec<Object>,
     told: Vec<News>,
 }
 
@@ -86,6 +88,7 @@ impl Stage {
             now: Duration::ZERO,
             open: Vec::new(),
             objects,
+            controlled: Vec::new(),
             told: Vec::new(),
         };
         let leases = ids.iter().map(|id| lease(id, 1)).collect();
@@ -93,6 +96,14 @@ impl Stage {
         stage.tell(Event::Leading { until: Moment(secs(10_000)) });
         stage.answer_all();
         stage
+    }
+
+    /// The ring is changed, and has these objects of controlled kinds.
+    fn become_another(&mut self, options: Options, controlled: &[Object]) {
+        self.controlled = controlled.to_vec();
+        self.sharder.reconfigure(options);
+        self.tell(Event::Leading { until: Moment(secs(10_000)) });
+        self.answer_all();
     }
 
     fn tell(&mut self, event: Event) {
@@ -142,8 +153,11 @@ impl Stage {
                         !object.shard.as_ref().is_some_and(|shard| ids.contains(shard))
                     }
                 };
-                let all = self.objects.iter().filter(is_wanted).cloned();
-                let objects = if kinds == KindSet::Main { all.collect() } else { Vec::new() };
+                let all = match kinds {
+                    KindSet::Main => &self.objects,
+                    KindSet::Controlled => &self.controlled,
+                };
+                let objects = all.iter().filter(is_wanted).cloned().collect();
                 (token, Answer::Page { objects, is_last: true })
             }
             Command::ListChildren { token, .. } => (token, Answer::Children(Vec::new())),
@@ -290,6 +304,11 @@ fn a_silent_instance_is_declared_dead_only_once_its_lease_is_held() {
 /// Where `a` is dead since second 30 and its Lease held; `b` lives.
 fn with_dead() -> Stage {
     let mut stage = Stage::settled(&["a", "b"], vec![object("x", 5, Some("a"))]);
+    let_die(&mut stage);
+    stage
+}
+
+fn let_die(stage: &mut Stage) {
     stage.pass(secs(16));
     stage.renew(&["b"], 20);
     stage.pass(secs(14));
@@ -297,7 +316,6 @@ fn with_dead() -> Stage {
     let (token, written) = stage.lease_request();
     let held = Lease { version: Version("31".to_owned()), ..written.unwrap() };
     stage.answer(token, Answer::Lease(Box::new(held)));
-    stage
 }
 
 #[test]
@@ -364,6 +382,31 @@ fn no_more_is_drained_at_once_than_allowed() {
     assert_eq!(drains.len(), 100);
     let deadline = Drain::Until(1_700_000_030);
     assert!(drains.iter().all(|(_, change)| *change == LabelChange::Drain(deadline)), "{drains:?}");
+}
+
+/// Every judgement queued the object once more, for as long as there was no room.
+#[test]
+fn what_waits_to_be_drained_waits_once() {
+    let objects: Vec<Object> = (0..300).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
+    let mut stage = Stage::settled(&["a"], objects);
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
+    stage.answer_all();
+    while let Some(index) =
+        stage.open.iter().position(|it| matches!(it, Command::WriteObject { .. }))
+    {
+        let Command::WriteObject { token, name, change, .. } = stage.open.remove(index) else {
+            unreachable!()
+        };
+        let drained = object(&name.name, 6, Some("a")).with(&change);
+        stage.answer(token, Answer::Object(Box::new(drained)));
+    }
+    let waiting = stage.sharder.works.queued_len();
+    assert!(waiting > 0);
+    assert_eq!(waiting + 100, stage.sharder.on_their_way());
+    for is_fenced in [true, false, true] {
+        stage.tell(Event::Fenced(is_fenced));
+        assert_eq!(stage.sharder.works.queued_len(), waiting);
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod agenda;
 mod answers;
 mod judging;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use self::agenda::Agenda;
@@ -36,8 +36,8 @@ pub(super) struct Works {
     flights: BTreeMap<Token, ObjectName>,
     /// Drained and not yet with their new owner.
     moving: BTreeSet<ObjectName>,
-    /// To be drained when there is room.
-    queued: VecDeque<ObjectName>,
+    /// To be drained when there is room, each once; never more than there are on their way.
+    queued: BTreeSet<ObjectName>,
     pub(super) listings: Listings,
     /// Unassigned objects were dropped: everything is to be looked for.
     pub(super) has_overflown: bool,
@@ -96,6 +96,11 @@ enum Doing {
 impl Works {
     pub(super) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn queued_len(&self) -> usize {
+        self.queued.len()
     }
 
     pub(super) fn traffic(&self) -> Traffic {
@@ -167,14 +172,14 @@ impl Works {
     }
 
     pub(super) fn names_of(&self, id: &InstanceId) -> impl Iterator<Item = &ObjectName> {
-        let own = self.all.iter().filter(move |(_, work)| work.object.shard.as_ref() == Some(id));
+        let own = self.all.iter().filter(move |(_, work)| work.is_of(id));
         own.map(|(name, _)| name)
     }
 
     /// Whether nothing on its way has the id; or no child, if those come first.
     pub(super) fn is_done_with(&self, id: &InstanceId, is_children_only: bool) -> bool {
         let is_child = |work: &Work| matches!(work.role, Role::Child { .. });
-        let mut own = self.all.values().filter(|work| work.object.shard.as_ref() == Some(id));
+        let mut own = self.all.values().filter(|work| work.is_of(id));
         own.all(|work| is_children_only && !is_child(work))
     }
 
@@ -229,6 +234,7 @@ impl Works {
     pub(super) fn remove(&mut self, name: &ObjectName) -> Option<Work> {
         self.agenda.remove(name);
         self.moving.remove(name);
+        self.queued.remove(name);
         self.all.remove(name)
     }
 
@@ -263,8 +269,8 @@ impl Works {
     /// Lets more objects be drained, as far as there is room.
     fn fill_room(&mut self, moves_max: usize, now: Moment) {
         let room = moves_max.saturating_sub(self.moving.len());
-        for _ in 0..room.min(self.queued.len()) {
-            let name = self.queued.pop_front().expect("there are so many");
+        for _ in 0..room {
+            let Some(name) = self.queued.pop_first() else { return };
             self.look_at(&name, now);
         }
     }
@@ -279,6 +285,11 @@ impl Work {
 
     pub(super) fn is_confirmed(&self) -> bool {
         self.is_confirmed
+    }
+
+    /// Whether it has to be taken from this instance. An orphan's label says nothing any more.
+    fn is_of(&self, id: &InstanceId) -> bool {
+        self.role != Role::Foreign && self.object.shard.as_ref() == Some(id)
     }
 
     pub(super) fn is_draining(&self) -> bool {

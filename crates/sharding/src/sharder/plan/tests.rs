@@ -70,6 +70,15 @@ fn a_ring_works_on_what_is_served_outside_the_system() {
 }
 
 #[test]
+fn a_main_kind_that_is_not_served_is_out_of_reach_unless_it_leaves() {
+    let gizmos = json!({"group": "example.com", "resource": "gizmos"});
+    let work = worked(json!([{"resource": "secrets"}, gizmos]), json!([]));
+    assert_eq!(work.options.kinds.out_of_reach, ["example.com".to_owned()].into());
+    let work = worked(json!([{"resource": "secrets"}]), json!([gizmos]));
+    assert!(work.options.kinds.out_of_reach.is_empty());
+}
+
+#[test]
 fn what_has_left_is_worked_on_until_it_is_stripped() {
     let work = worked(json!([{"resource": "secrets"}]), json!([{"resource": "pods"}]));
     assert_eq!(resources(&work.main), ["secrets", "pods"]);

@@ -6,7 +6,7 @@ use sharding::core::instance::Stop;
 use sharding::core::names::InstanceId;
 
 use super::world::{Happening, Party};
-use super::{Plot, World};
+use super::{Fault, Plot, World};
 
 const SETTLED: Duration = Duration::from_secs(100);
 
@@ -208,4 +208,22 @@ fn what_is_on_its_way_when_members_change_ends_where_it_belongs() {
         world.run_until(end).unwrap();
         assert_eq!(world.history.moves(), moves, "seed {seed}");
     }
+}
+
+/// How uneven the shares are when objects were counted twice, and there are enough of them that each
+/// instance has 200.
+pub(super) fn imbalance_at_last(fault: Option<Fault>) -> f64 {
+    let plot =
+        Plot { seed: 1, instances: 2, objects: 420, is_rough: false, is_fenced: false, fault };
+    let mut world = World::new(plot);
+    world.run_until(Duration::from_secs(65 * 60)).expect("nothing goes wrong");
+    let ids: Vec<InstanceId> = (0..plot.instances).map(|number| id(&world, number)).collect();
+    world.history.imbalance(&ids)
+}
+
+/// P3.
+#[test]
+fn nobody_has_much_more_than_the_others() {
+    let imbalance = imbalance_at_last(None);
+    assert!(imbalance <= 1.05, "{imbalance}");
 }

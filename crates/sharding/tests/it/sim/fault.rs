@@ -18,4 +18,8 @@ pub(crate) enum Fault {
     ForceBeforeDeadline,
     /// A reconcile goes on without looking at its Lease.
     NoPollCheck,
+    /// While there is trouble, nothing is given to anybody.
+    AssignsLate,
+    /// Lists show the sharder nothing, so that it counts nothing.
+    CountsNothing,
 }

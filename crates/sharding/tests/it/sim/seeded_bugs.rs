@@ -1,5 +1,6 @@
 //! The history finds the mistakes it is made to find.
 
+use super::calm::imbalance_at_last;
 use super::{Fault, Plot, World};
 
 /// Within so many lives each mistake must show.
@@ -54,6 +55,17 @@ fn a_move_from_the_dead_without_their_lease_is_found() {
 #[test]
 fn a_move_before_its_deadline_is_found() {
     check_found(Fault::ForceBeforeDeadline, &["neither dead nor overdue"]);
+}
+
+#[test]
+fn an_object_that_waits_too_long_for_its_owner_is_found() {
+    check_found(Fault::AssignsLate, &["while somebody was ready"]);
+}
+
+#[test]
+fn shares_that_nobody_evens_out_are_found() {
+    let imbalance = imbalance_at_last(Some(Fault::CountsNothing));
+    assert!(imbalance > 1.05, "{imbalance}");
 }
 
 #[test]

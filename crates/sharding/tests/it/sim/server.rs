@@ -73,6 +73,10 @@ impl Server {
     }
 
     /// Changes the labels, if the object has the version; or whatever version it has.
+    pub(crate) fn is_unassigned(&self, name: &ObjectName) -> bool {
+        self.objects.get(name).is_some_and(|object| object.shard.is_none())
+    }
+
     pub(crate) fn label(
         &mut self,
         asker: &Asker,

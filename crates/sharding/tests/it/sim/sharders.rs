@@ -12,7 +12,7 @@ use sharding::core::time::Now;
 
 use super::Fault;
 use super::server::Asker;
-use super::world::{Happening, News, Party, Request, World, kinds};
+use super::world::{Happening, News, Party, ROUGH_UNTIL, Request, World, kinds};
 
 /// Few slots, so that lives are short.
 const SLOTS: usize = 64;
@@ -143,6 +143,16 @@ impl World {
                 return self.send_for(wait, party, Request::Sharder(command));
             }
             (
+                Command::WriteObject { token, name, change: LabelChange::Shard(_), .. },
+                Some(Fault::AssignsLate),
+            ) if self.now < ROUGH_UNTIL && self.server.is_unassigned(name) => {
+                let answer = Answer::Failed;
+                let news = News::Sharder(Event::Answered { token: *token, answer });
+                let life = self.life(party);
+                let wait = Duration::from_millis(5);
+                return self.after(wait, Happening::Tell { to: party, life, news });
+            }
+            (
                 Command::WriteObject { name, change: LabelChange::Drain(_), .. },
                 Some(Fault::ChildrenFirst),
             ) => {
@@ -169,6 +179,11 @@ impl World {
 
     /// What the sharder is told instead.
     pub(crate) fn tampered(&self, mut answer: Answer) -> Answer {
+        if let (Some(Fault::CountsNothing), Answer::Page { objects, .. }) =
+            (self.plot.fault, &mut answer)
+        {
+            objects.clear();
+        }
         if self.plot.fault != Some(Fault::ForceBeforeDeadline) {
             return answer;
         }

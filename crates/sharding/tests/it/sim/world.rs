@@ -28,6 +28,12 @@ pub(crate) const DURATION: Duration = Duration::from_secs(15);
 pub(crate) const ROUGH_UNTIL: Duration = Duration::from_secs(240);
 /// Long enough after the faults for Leases to end, drains to time out and passes to come around.
 const END: Duration = Duration::from_secs(520);
+/// How long an object may wait for an owner where nothing goes wrong: until somebody is elected, and
+/// until an instance that said it would be back is.
+const WAIT_MAX_CALM: Duration = Duration::from_secs(20);
+/// The same where much does: as long as both sharders may be away, and then as long as an instance may
+/// be silent or expected back.
+const WAIT_MAX_ROUGH: Duration = Duration::from_secs(180);
 const SHARDERS: usize = 2;
 /// How far apart the sharders' clocks are at most.
 const SKEW_MS: u64 = 1000;
@@ -129,10 +135,14 @@ impl World {
         let sharders = sharders.collect();
         let processes = (0..plot.instances).map(|number| Process::new(number, &mut chance));
         let processes = processes.collect();
-        let skew = Duration::from_millis(2 * SKEW_MS);
+        let terms = Terms {
+            is_fenced: plot.is_fenced,
+            skew: Duration::from_millis(2 * SKEW_MS),
+            unassigned_max: if plot.is_rough { WAIT_MAX_ROUGH } else { WAIT_MAX_CALM },
+        };
         let mut world = Self {
             server: Server::new(kinds, plot.is_fenced),
-            history: History::new(Terms { is_fenced: plot.is_fenced, skew }),
+            history: History::new(terms),
             plot,
             chance,
             now: Duration::ZERO,
@@ -301,7 +311,7 @@ impl World {
 pub(crate) fn kinds() -> Kinds {
     let controlled = [GroupKind::new("example.com", "Page")].into();
     let main = MainKind { key: KeyMode::Own, is_namespaced: true, controlled };
-    Kinds { main: [(GroupKind::new("example.com", "Site"), main)].into() }
+    Kinds { main: [(GroupKind::new("example.com", "Site"), main)].into(), ..Kinds::default() }
 }
 
 fn object(kind: &str, name: &str, controller: Option<Controller>) -> Object {

@@ -6,21 +6,7 @@ use super::*;
 /// A ring that has settled and becomes another; the children are found when asked for.
 fn becoming(options: Options, children: &[Object]) -> Stage {
     let mut stage = Stage::settled(&["a"], vec![object("x", 5, Some("a"))]);
-    stage.sharder.reconfigure(options);
-    stage.tell(Event::Leading { until: Moment(secs(10_000)) });
-    while let Some(index) = stage.open.iter().position(is_routine) {
-        let command = stage.open.remove(index);
-        let event = match &command {
-            Command::ListPage { token, kinds: KindSet::Controlled, .. } => {
-                let answer = Answer::Page { objects: children.to_vec(), is_last: true };
-                Some(Event::Answered { token: *token, answer })
-            }
-            _ => stage.routine(command),
-        };
-        if let Some(event) = event {
-            stage.tell(event);
-        }
-    }
+    stage.become_another(options, children);
     stage
 }
 

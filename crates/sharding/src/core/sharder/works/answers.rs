@@ -2,6 +2,7 @@
 
 use super::{Doing, REREADS_MAX, RETRY_AFTER, RETRY_MAX, Work};
 use crate::core::handover::Step;
+use crate::core::key::Role;
 use crate::core::object::{Object, ObjectName};
 use crate::core::sharder::Sharder;
 use crate::core::sharder::message::{Answer, Command, News, Token};
@@ -32,6 +33,10 @@ impl Sharder {
             }
             (Doing::Read, Answer::Object(object)) => {
                 work.on_told(*object);
+                // Somebody of the ring may have adopted an orphan meanwhile.
+                if work.role == Role::Foreign {
+                    work.role = self.options.kinds.role(&work.object);
+                }
                 self.works.look_at(&name, now.mono);
             }
             (_, Answer::Gone) => self.finish(&name, now),

@@ -3,7 +3,7 @@
 use super::{Doing, OVERDUE_EVERY, RETRY_AFTER};
 use crate::core::handover::{
     Owner, Question, SEEN_MARGIN, Step, Target, Verdict, Wait, judge, judge_child,
-    judge_child_outside,
+    judge_child_outside, judge_orphan,
 };
 use crate::core::key::{Key, Role};
 use crate::core::membership::State;
@@ -39,7 +39,7 @@ impl Sharder {
             return self.reread(name);
         }
         let verdict = match (&work.role, &work.family) {
-            (Role::Foreign, _) => Verdict::Settled,
+            (Role::Foreign, _) => judge_orphan(&work.object),
             (_, Family::Following { to }) if work.object.shard.as_ref() == Some(to) => {
                 Verdict::Settled
             }
@@ -171,7 +171,8 @@ impl Sharder {
         match &step {
             Step::Drain if self.works.moving.contains(name) => {}
             Step::Drain if self.works.moving.len() >= self.options.handover.concurrent_moves => {
-                return self.works.queued.push_back(name.clone());
+                self.works.queued.insert(name.clone());
+                return;
             }
             Step::Drain => {
                 self.works.moving.insert(name.clone());
