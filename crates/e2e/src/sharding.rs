@@ -30,6 +30,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use sharding::manifests::{self, Options as Manifests};
 use tokio::process::Command;
+use tokio::sync::Mutex;
 
 use self::evidence::Seen;
 use crate::assets::Asset;
@@ -41,6 +42,9 @@ use crate::store::{Lane, Store, StoreOptions};
 
 /// Of a Deployment that nobody runs: there is no controller manager in this cluster.
 const IMAGE: &str = "windlass";
+
+/// The role that gathers what rings add to the sharder's rights.
+const GATHERING_ROLE: &str = "windlass-sharder-rings";
 
 /// Any that has the standard library.
 const PYTHON: &str = "python3";
@@ -56,6 +60,8 @@ pub struct World {
     pub client: Client,
     witness: Witness,
     started: AtomicUsize,
+    /// Held while rights are gathered: whoever reads first must not write last.
+    gathering: Mutex<()>,
 }
 
 // === impl World ===
@@ -82,7 +88,32 @@ impl World {
         let defined = ["wait", "--for=condition=Established", "customresourcedefinition"];
         server.kubectl().run(&[&defined[..], &["rings.windlass.dev"]].concat()).await?;
         let client = Client::try_from(config(server.kubectl().kubeconfig()).await?)?;
-        Ok(Self { scene, store, server, audit, client, witness, started: AtomicUsize::new(0) })
+        let (started, gathering) = (AtomicUsize::new(0), Mutex::new(()));
+        Ok(Self { scene, store, server, audit, client, witness, started, gathering })
+    }
+
+    /// Does what no controller manager does in this cluster: gives the sharder's role the rules of those
+    /// roles that it selects.
+    pub async fn gather_rights(&self) -> Result<()> {
+        let _alone = self.gathering.lock().await;
+        let kubectl = self.server.kubectl();
+        let role = kubectl.json(&["get", "clusterrole", GATHERING_ROLE]).await?;
+        let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+        let mut rules = Vec::new();
+        for selector in selectors.context("the role gathers others")? {
+            let labels = selector["matchLabels"].as_object().context("it selects by labels")?;
+            let terms = labels
+                .iter()
+                .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+            let selector = format!("--selector={}", terms.collect::<Vec<_>>().join(","));
+            let roles = kubectl.json(&["get", "clusterroles", &selector]).await?;
+            let roles = roles["items"].as_array().cloned().unwrap_or_default();
+            let gathered = roles.iter().filter_map(|role| role["rules"].as_array());
+            rules.extend(gathered.flatten().cloned());
+        }
+        let patch = format!("--patch={}", json!({ "rules": rules }));
+        kubectl.run(&["patch", "clusterrole", GATHERING_ROLE, "--type=merge", &patch]).await?;
+        Ok(())
     }
 
     /// Starts a sharder and waits until it is ready.
@@ -168,6 +199,14 @@ impl World {
         self.server.kubectl().run(&["create", "namespace", name]).await?;
         Ok(())
     }
+}
+
+/// Why no instance in Python can be started, if none can.
+#[must_use]
+pub fn lack_of_python() -> Option<String> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&folders).any(|folder| folder.join(PYTHON).is_file());
+    (!is_there).then(|| format!("there is no {PYTHON} on the PATH"))
 }
 
 fn sharder() -> Identity {

@@ -36,6 +36,10 @@ pub const LEASE_STEADY: Duration = Duration::from_secs(15);
 /// How long anything may take that is not timed by Leases.
 pub const SETTLE_WAIT: Duration = Duration::from_secs(60);
 
+/// How long an object may be nobody's while an instance is ready: until another sharder leads (15 s), and
+/// until whoever is to have it has been silent for twice its D.
+const UNASSIGNED_MAX: Duration = Duration::from_secs(45);
+
 /// The instances' account.
 pub const ACCOUNT: &str = "checksums";
 
@@ -76,6 +80,7 @@ impl Arena {
         kubectl.create(&surroundings(name)).await?;
         let rights = manifests::ring_objects(names.ring(), &spec, manifests::HOME);
         kubectl.create(&rights).await.context("give the ring its rights")?;
+        world.gather_rights().await?;
         let ring = serde_json::to_value(Ring::new(name, spec.clone()))?;
         kubectl.create(&[ring]).await.context("create the ring")?;
         let client = world.client.clone();
@@ -222,7 +227,7 @@ impl Arena {
     pub async fn judge(&self, world: &World) -> Result<History> {
         let testimony = self.testimony(world).await?;
         let is_fenced = self.spec.fence != Fence::Off;
-        let terms = Terms { is_fenced, skew: self.skew };
+        let terms = Terms { is_fenced, skew: self.skew, unassigned_max: UNASSIGNED_MAX };
         let history = testimony.judge(terms)?;
         Ok(history)
     }
@@ -271,22 +276,10 @@ fn usual_spec(name: &str) -> Value {
     })
 }
 
-/// The namespace, the account, and what no controller manager does here: gathering the rights that
-/// rings add to the sharder's.
+/// The namespace and the account.
 fn surroundings(name: &str) -> Vec<Value> {
     let group = "rbac.authorization.k8s.io";
     let account = json!({"kind": "ServiceAccount", "name": ACCOUNT, "namespace": name});
-    let sharder =
-        json!({"kind": "ServiceAccount", "name": manifests::NAME, "namespace": manifests::HOME});
-    let bind = |of: &str, role: &str, subject: &Value| {
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": format!("{of}-{name}")},
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
-            "subjects": [subject],
-        })
-    };
     vec![
         json!({
             "apiVersion": "v1", "kind": "Namespace",
@@ -296,9 +289,14 @@ fn surroundings(name: &str) -> Vec<Value> {
             "apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": ACCOUNT, "namespace": name},
         }),
-        bind("rings", &format!("windlass-sharder-ring-{name}"), &sharder),
         // What the controller does with its kinds besides being an instance.
-        bind("checksums", "system:aggregate-to-edit", &account),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": format!("checksums-{name}")},
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "system:aggregate-to-edit"},
+            "subjects": [account],
+        }),
     ]
 }
 

@@ -9,6 +9,7 @@ use e2e::wait::{Level, pass, wait_for};
 use kube::api::DeleteParams;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::crew::{Crew, only_moves, patient, slow};
 use crate::stage::{Stage, cases};
@@ -86,13 +87,15 @@ async fn an_instance_dies_while_it_drains(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// The instance learns of its drains by its Lease, and gives up in time what its watch never showed.
+/// The instance learns of its drains by its Lease, and gives up what its watch never showed: nobody else
+/// would take it.
 async fn a_watch_hangs_while_renewals_pass(stage: &Stage) -> Result<()> {
     let server = std::net::SocketAddr::from(([127, 0, 0, 1], stage.world.server.port()));
     let (link, port) = Link::near(Target::Outside(server))?;
     let options = InstanceOptions { port: Some(port), ..patient() };
     let alone = [("a-0", options)];
-    let (mut crew, before) = Crew::assemble_with(stage, "hung", &json!({}), &alone).await?;
+    let unforced = json!({"handover": {"force": "Never"}});
+    let (mut crew, before) = Crew::assemble_with(stage, "hung", &unforced, &alone).await?;
     link.hang_connections();
     crew.join(stage, "b-0").await?;
     let after = crew.settle().await?;
@@ -134,8 +137,16 @@ async fn the_store_is_slow(stage: &mut Stage) -> Result<()> {
     let pair = PAIR.map(|id| (id, patient()));
     let (mut crew, _) = Crew::assemble_with(stage, "slow", &json!({}), &pair).await?;
     stage.world.store.process()?.signal(Signal::STOP)?;
-    pass(LEASE_PATIENT).await?;
+    let stopped = Instant::now();
+    for id in PAIR {
+        crew.wait_end(id).await?;
+    }
+    // Longer than anybody may be silent who is to keep its objects.
+    pass((LEASE_PATIENT * 2 + LEASE).saturating_sub(stopped.elapsed())).await?;
     stage.world.store.process()?.signal(Signal::CONT)?;
+    for id in PAIR {
+        crew.join_as(stage, id, &patient()).await?;
+    }
     revive(stage, &mut crew).await?;
     crew.finish(stage).await?;
     Ok(())

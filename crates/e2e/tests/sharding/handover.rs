@@ -17,10 +17,12 @@ cases! {
         from_one_to_five,
         a_rolling_restart_with_hold_moves_nothing,
         a_name_used_again_returns_to_its_instance,
-        an_instance_in_python_joins_works_and_leaves,
     ],
     alone: [
         without_a_sharder_objects_are_worked_on,
+    ],
+    with_python: [
+        an_instance_in_python_joins_works_and_leaves,
     ],
 }
 

@@ -27,6 +27,7 @@ cases! {
     ],
     alone: [
         a_right_that_is_missing_is_named_and_stops_only_its_resource,
+        the_manifests_of_the_example_are_all_it_takes,
     ],
 }
 
@@ -81,18 +82,52 @@ async fn a_right_that_is_missing_is_named_and_stops_only_its_resource(
         "apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "watch", "patch"],
     }]));
     kubectl.run(&["patch", "clusterrole", role, "--type=merge", &some]).await?;
+    stage.world.gather_rights().await?;
     // A sharder that starts now never had the right.
     stage.run(0).await?;
     stage.run(1).await?;
     arena.populate("site", OBJECTS).await?;
     let _a = join(stage, &arena, "a-0").await?;
     let message = arena.wait_reason("Degraded", "PermissionDenied").await?;
-    ensure!(message.contains("deployments"), "{message}");
+    for verb in ["get", "list", "watch", "patch"] {
+        let right = format!("{verb} deployments.apps");
+        ensure!(message.contains(&right), "{right} is not in: {message}");
+    }
     arena.wait_spread(&["a-0"]).await?;
     // A Ring does not go while nobody can see what of it is left.
     let kubectl = stage.world.server.kubectl();
     kubectl.run(&["patch", "clusterrole", role, "--type=merge", &all]).await?;
+    stage.world.gather_rights().await?;
     finish(stage, &arena).await
+}
+
+/// As its README says. Alone: its ring selects every namespace.
+async fn the_manifests_of_the_example_are_all_it_takes(stage: &mut Stage) -> Result<()> {
+    let kubectl = stage.world.server.kubectl();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/checksums/manifests");
+    kubectl.run(&["apply", "--filename", folder]).await?;
+    let rights = stage.world.command(&["sharder", "manifests", "checksums"]).await?;
+    ensure!(rights.status.success(), "{}", String::from_utf8_lossy(&rights.stderr));
+    kubectl.run_with_input(&["apply", "--filename=-"], &rights.stdout).await?;
+    stage.world.gather_rights().await?;
+    for (condition, status) in [("Ready", "False"), ("Degraded", "False")] {
+        let told = format!("--for=condition={condition}={status}");
+        kubectl.run(&["wait", "ring/checksums", &told, "--timeout=60s"]).await?;
+    }
+    let account = "--as=system:serviceaccount:checksums:checksums";
+    for right in [
+        &["create", "leases.coordination.k8s.io", "--namespace=checksums"][..],
+        &["get", "statefulsets.apps", "--namespace=checksums"],
+        &["get", "rings.windlass.dev"],
+        &["patch", "secrets", "--all-namespaces"],
+        &["create", "configmaps", "--all-namespaces"],
+    ] {
+        let may = kubectl.run(&[&["auth", "can-i", account][..], right].concat()).await;
+        may.with_context(|| format!("the instances may not {right:?}"))?;
+    }
+    kubectl.run(&["delete", "--filename", folder, "--wait=false"]).await?;
+    kubectl.run(&["wait", "ring/checksums", "--for=delete", "--timeout=60s"]).await?;
+    Ok(())
 }
 
 async fn of_two_rings_for_one_resource_the_younger_stands_back(stage: &Stage) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use e2e::replica::Replica;
 use e2e::scene::Scene;
 use e2e::sharding::arena::SETTLE_WAIT;
@@ -19,6 +19,8 @@ use tokio::runtime::Runtime;
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) play: Play,
+    /// What it needs besides the world, and is not there.
+    pub(crate) lacks: fn() -> Option<String>,
 }
 
 /// How a case gets on with others.
@@ -32,17 +34,28 @@ pub(crate) enum Play {
 
 /// Lists functions as cases under their own names.
 macro_rules! cases {
-    (beside: [$($beside:ident),* $(,)?], alone: [$($alone:ident),* $(,)?] $(,)?) => {
+    (
+        beside: [$($beside:ident),* $(,)?],
+        alone: [$($alone:ident),* $(,)?]
+        $(, with_python: [$($python:ident),* $(,)?])? $(,)?
+    ) => {
         pub(crate) fn cases() -> Vec<$crate::stage::Case> {
             vec![
                 $($crate::stage::Case {
                     name: stringify!($beside),
                     play: $crate::stage::Play::Beside(|stage| Box::pin($beside(stage))),
+                    lacks: || None,
                 },)*
                 $($crate::stage::Case {
                     name: stringify!($alone),
                     play: $crate::stage::Play::Alone(|stage| Box::pin($alone(stage))),
+                    lacks: || None,
                 },)*
+                $($($crate::stage::Case {
+                    name: stringify!($python),
+                    play: $crate::stage::Play::Beside(|stage| Box::pin($python(stage))),
+                    lacks: e2e::sharding::lack_of_python,
+                },)*)?
             ]
         }
     };
@@ -75,6 +88,10 @@ impl Theatre {
     /// Plays a case; `Some` says why it could not be played. After a failure the next case gets a
     /// new cluster.
     pub(crate) fn play(&self, lane: Lane, case: Case) -> Result<Option<String>> {
+        if let Some(reason) = (case.lacks)() {
+            ensure!(std::env::var_os("CI").is_none(), "{}: {reason}", case.name);
+            return Ok(Some(reason));
+        }
         loop {
             match case.play {
                 Play::Alone(_) => {

@@ -98,7 +98,8 @@ impl Witnesses {
 
     #[track_caller]
     fn check(&self, expected: &str) {
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO };
+        let unassigned_max = Duration::from_secs(5);
+        let terms = Terms { is_fenced: true, skew: Duration::ZERO, unassigned_max };
         let verdict = self.evidence.about(&names(), "shop").judge(terms);
         let words = verdict.map_or_else(|error| error.to_string(), |_| "nothing broken".to_owned());
         assert!(words.contains(expected), "{words}");
@@ -196,6 +197,18 @@ fn force_before_deadline() {
     let mut it = Witnesses::new();
     it.label(3, "x", "a+").label(29, "x", "b");
     it.check("went from a (draining) to b, and its owner was neither dead nor overdue");
+}
+
+/// Given up in good order, and left lying.
+#[test]
+fn an_object_forgotten_for_a_while() {
+    let mut it = Witnesses::new();
+    it.label(3, "x", "a+").label(4, "x", "-").written_by("a");
+    for second in 4..11 {
+        it.lease(second, "b", "b");
+    }
+    it.label(11, "child", "b").label(11, "x", "b");
+    it.check("it was nobody's for 7000 ms while somebody was ready");
 }
 
 #[test]
