@@ -88,7 +88,7 @@ async fn measure(
 ) -> Result<Report> {
     let machine = Machine::read()?;
     let mut fleet = Fleet::new(options);
-    let bare = creation::measure(setting, options.creations).await.context("creations")?;
+    let bare = creation::bare(setting, options.creations).await.context("creations")?;
     progress(&format!("creations without a ring: {bare}"));
     let alone = costs::alone(setting, &mut fleet, options).await.context("one controller alone")?;
     progress(&format!("one controller alone takes {alone:.3} cores"));
@@ -96,7 +96,8 @@ async fn measure(
     setting.open_ring().await?;
     fleet.start_sharder(setting).await?;
     setting.wait_fenced().await?;
-    let ringed = creation::measure(setting, options.creations).await.context("creations")?;
+    let ringed = creation::ringed(setting, &mut fleet, options.creations).await;
+    let ringed = ringed.context("creations in the ring")?;
     let creation = Creation { bare, ringed };
     progress(&creation.to_string());
     let (capacity, spread) = capacity::measure(setting, &mut fleet, options).await?;

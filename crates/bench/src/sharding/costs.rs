@@ -27,13 +27,14 @@ const CHANGES_PER_OBJECT: u32 = 3;
 /// Objects under way at once; far more than a steady stream needs.
 const UNDER_WAY_MAX: usize = 4_096;
 
-/// A leader first counts everything, then looks for what nobody has: then it is idle.
-const FIRST_PASSES: f64 = 2.0;
+/// A leader first counts everything. Then it looks for what each departed instance has left, however many
+/// there were, and for what nobody has.
+const PASSES_MIN: f64 = 2.0;
 const PASSES: &str = "windlass_sharding_pass_seconds_count";
 const PASS_MAX: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// How long nothing happens before the sharder counts as idle.
+/// How long no pass ends before the sharder counts as idle.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Cores that a controller takes which is alone.
@@ -114,10 +115,8 @@ pub(super) async fn footprints(
         objects::wait_assigned(&secrets, &label).await?;
         fleet.stop_sharder().await?;
         fleet.start_sharder(setting).await?;
-        wait_passed(fleet).await?;
-        sleep(IDLE).await;
-        let (idle_bytes, peak_bytes) = fleet.sharder_bytes()?;
-        let footprint = Footprint { objects: there, idle_bytes, peak_bytes };
+        wait_idle(fleet).await?;
+        let footprint = fleet.footprint(there)?;
         progress(&footprint.to_string());
         all.push(footprint);
     }
@@ -125,11 +124,17 @@ pub(super) async fn footprints(
     Ok(all)
 }
 
-async fn wait_passed(fleet: &Fleet) -> Result<()> {
+/// Waits until the sharder has gone through everything, and through nothing more for a while.
+async fn wait_idle(fleet: &Fleet) -> Result<()> {
     let until = Instant::now() + PASS_MAX;
-    while fleet.sharder_metric(PASSES).await? < FIRST_PASSES {
+    let (mut passes, mut since) = (0.0, Instant::now());
+    while passes < PASSES_MIN || since.elapsed() < IDLE {
         ensure!(Instant::now() < until, "the sharder has not looked at everything");
         sleep(LOOK_EVERY).await;
+        let now = fleet.sharder_metric(PASSES).await?;
+        if now > passes {
+            (passes, since) = (now, Instant::now());
+        }
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ use tokio::{
 use super::{
     Options,
     instance::{Pace, RECONCILES},
+    report::Footprint,
     setting::Setting,
 };
 use crate::{http, process};
@@ -159,10 +160,15 @@ impl Fleet {
         Ok((sharder, instances))
     }
 
-    /// Memory of the sharder: its own now, and at most since it was started, with its program.
-    pub(super) fn sharder_bytes(&self) -> Result<(u64, u64)> {
+    /// Memory of the sharder, when there are so many objects.
+    pub(super) fn footprint(&self, objects: usize) -> Result<Footprint> {
         let pid = self.sharder()?.pid()?;
-        Ok((process::own_bytes(pid)?, process::peak_bytes(pid)?))
+        Ok(Footprint {
+            objects,
+            resident_bytes: process::resident_bytes(pid)?,
+            own_bytes: process::own_bytes(pid)?,
+            peak_bytes: process::peak_bytes(pid)?,
+        })
     }
 
     pub(super) async fn sharder_metric(&self, name: &str) -> Result<f64> {

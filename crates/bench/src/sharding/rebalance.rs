@@ -12,7 +12,7 @@ use super::{
     instance::Pace,
     ledger::Moved,
     objects,
-    report::{Crash, Gap, Move, Rolling, Spread},
+    report::{Crash, Gap, JOINED, LEFT, Move, REPLACED, Rolling, Spread},
     setting::Setting,
     sight::Sight,
 };
@@ -49,11 +49,13 @@ pub(super) async fn measure(
     let sight = Sight::open(setting)?;
     let mut scene = Scene { setting, fleet, sight, objects: options.objects, manner, crew: 0 };
     scene.assemble(2).await?;
-    let (joined, gaps) = scene.join(2, "2 → 3").await?;
+    let (joined, gaps) = scene.join(2, JOINED).await?;
     progress(&joined.to_string());
-    let left = scene.leave(2, "3 → 2, stopped").await?;
+    let replaced = scene.replace(2, 3, REPLACED).await?;
+    progress(&replaced.to_string());
+    let left = scene.leave(3, LEFT).await?;
     progress(&left.to_string());
-    let mut moves = vec![joined, left];
+    let mut moves = vec![joined, left, replaced];
     let gap = Gap::of(&gaps)?;
     scene.disband().await?;
     let rolling = scene.roll().await.context("rolling restart")?;
@@ -109,6 +111,17 @@ impl Scene<'_> {
     async fn leave(&mut self, number: usize, what: &str) -> Result<Move> {
         let began = Instant::now();
         self.fleet.leave(&self.id(number)).await?;
+        let ended = self.settle().await.with_context(|| what.to_owned())?;
+        let moved = self.sight.moves_since(began);
+        Ok(self.summary(what, (began, ended), &moved))
+    }
+
+    /// As when a pod of a Deployment is deleted: one ends in order, and another comes under its own name.
+    /// From the signal to the last label.
+    async fn replace(&mut self, old: usize, new: usize, what: &str) -> Result<Move> {
+        let began = Instant::now();
+        self.fleet.leave(&self.id(old)).await?;
+        self.fleet.join(self.setting, &self.id(new), self.manner).await?;
         let ended = self.settle().await.with_context(|| what.to_owned())?;
         let moved = self.sight.moves_since(began);
         Ok(self.summary(what, (began, ended), &moved))
