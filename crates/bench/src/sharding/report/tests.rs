@@ -63,8 +63,6 @@ fn every_figure_stands_beside_its_target() {
         | rebalance 1000 objects, 3 → 2, stopped                      | 2.50 s (250 moved)   | 17 s         | ≤ 3 s    |
         | rebalance 1000 objects, a pod of 3 deleted and replaced     | 2.50 s (250 moved)   | 28 s         | ≤ 3 s    |
         | rebalance 10000 objects, 3 → 4                              | 18.00 s (2500 moved) |              | ≤ 20 s   |
-        | rebalance 1000 objects, 3 → 2, stopped                      | 2.50 s (250 moved)   | 17 s         | ≤ 3 s    |
-        | rebalance 1000 objects, a pod of 3 deleted and replaced     | 2.50 s (250 moved)   | 28 s         | ≤ 3 s    |
         | gap of a graceful move, p99 of 250                          | 40.0 ms              |              | ≤ 100 ms |
         | the same, p50                                               | 5.00 ms              |              |          |
         | moves when 3 instances restart and hold                     | 0                    | nearly all   | 0        |
