@@ -37,6 +37,14 @@ struct Provisioned {
     missing: HashMap<String, String>,
 }
 
+// === impl Options ===
+
+impl Options {
+    fn asks_for(&self, suite: &Suite) -> bool {
+        !suite.is_long || self.is_full || self.filter.is_some()
+    }
+}
+
 // === impl Provisioned ===
 
 impl Provisioned {
@@ -55,8 +63,10 @@ impl Provisioned {
 pub(crate) fn run(checkout: &Checkout, options: &Options) -> Result<bool> {
     let is_ci = is_set("CI");
     let checkout = &if is_ci { keep_cargo_output(checkout)? } else { checkout.clone() };
-    let suites = select(options.filter.as_deref());
-    ensure!(!suites.is_empty(), "no suite's name contains `{}`", filter_text(options));
+    let selected = select(options.filter.as_deref());
+    ensure!(!selected.is_empty(), "no suite's name contains `{}`", filter_text(options));
+    let (suites, left_out): (Vec<_>, Vec<_>) =
+        selected.into_iter().partition(|suite| options.asks_for(suite));
     let provisioned = provision(checkout, &suites)?;
     let mut report = Report::new(is_ci);
     for suite in suites {
@@ -67,6 +77,9 @@ pub(crate) fn run(checkout: &Checkout, options: &Options) -> Result<bool> {
             None => Outcome::Failed,
         };
         report.add(suite.name, outcome);
+    }
+    for suite in left_out {
+        report.add(suite.name, Outcome::NotAskedFor);
     }
     println!("\n{report}");
     Ok(report.is_good())
@@ -152,6 +165,18 @@ mod tests {
         assert_eq!(names(Some("e2e")), ["e2e"]);
         assert_eq!(names(Some("nothing")), [] as [&str; 0]);
         assert_eq!(names(None).len(), SUITES.len());
+    }
+
+    #[test]
+    fn long_suites_run_by_name_or_at_length() {
+        let asked = |is_full, filter: Option<&str>| {
+            let options = Options { is_full, filter: filter.map(ToOwned::to_owned) };
+            let suites = select(filter);
+            suites.iter().filter(|suite| options.asks_for(suite)).count()
+        };
+        assert!(asked(false, None) < SUITES.len());
+        assert_eq!(asked(true, None), SUITES.len());
+        assert_eq!(asked(false, Some("ignite")), 1);
     }
 
     #[test]

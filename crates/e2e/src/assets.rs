@@ -83,7 +83,7 @@ impl Asset {
     }
 }
 
-/// Builds a binary of ours in release mode, once per test process. Cargo decides whether anything is
+/// Builds a binary of ours, optimised, once per test process. Cargo decides whether anything is
 /// to be done, so what is tested is never older than its source.
 fn built(package: &'static str) -> Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
@@ -99,7 +99,7 @@ fn built(package: &'static str) -> Result<PathBuf> {
 fn build(package: &str) -> Result<PathBuf> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", package, "--message-format=json"])
+        .args(["build", "--profile", "suite", "--package", package, "--message-format=json"])
         .current_dir(workspace)
         .output()
         .context("run cargo")?;

@@ -8,6 +8,8 @@ pub(super) enum Outcome {
     Failed,
     /// Could not run here, for this reason.
     Skipped(String),
+    /// Takes long, and nobody asked for it.
+    NotAskedFor,
 }
 
 pub(super) struct Report {
@@ -37,7 +39,7 @@ impl Report {
 
     fn is_failure(&self, outcome: &Outcome) -> bool {
         match outcome {
-            Outcome::Passed => false,
+            Outcome::Passed | Outcome::NotAskedFor => false,
             Outcome::Failed => true,
             Outcome::Skipped(_) => self.is_ci,
         }
@@ -58,6 +60,9 @@ impl fmt::Display for Report {
                     writeln!(f, "failed   {suite}: cannot run here: {reason}")?;
                 }
                 Outcome::Skipped(reason) => writeln!(f, "skipped  {suite}: {reason}")?,
+                Outcome::NotAskedFor => {
+                    writeln!(f, "skipped  {suite}: runs by its name, or with --full")?;
+                }
             }
         }
         let passed = self.count(|outcome| *outcome == Outcome::Passed);
@@ -77,6 +82,7 @@ mod tests {
         let mut report = Report::new(is_ci);
         report.add("verify", Outcome::Passed);
         report.add("e2e", Outcome::Skipped("etcd-3.7.1: no Go".to_owned()));
+        report.add("ignite", Outcome::NotAskedFor);
         assert_eq!(report.is_good(), is_good);
         expected.assert_eq(&report.to_string());
     }
@@ -89,19 +95,21 @@ mod tests {
             expect![[r#"
                 passed   verify
                 skipped  e2e: etcd-3.7.1: no Go
-                1 passed, 0 failed, 1 skipped"#]],
+                skipped  ignite: runs by its name, or with --full
+                1 passed, 0 failed, 2 skipped"#]],
         );
     }
 
     #[test]
-    fn continuous_integration_skips_nothing() {
+    fn under_continuous_integration_what_cannot_run_has_failed() {
         check(
             true,
             false,
             expect![[r#"
                 passed   verify
                 failed   e2e: cannot run here: etcd-3.7.1: no Go
-                1 passed, 1 failed, 0 skipped"#]],
+                skipped  ignite: runs by its name, or with --full
+                1 passed, 1 failed, 1 skipped"#]],
         );
     }
 

@@ -88,7 +88,10 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     Tainted(Effect),
-    Evicted { pod: PodKey, outcome: Evicted },
+    Evicted {
+        pod: PodKey,
+        outcome: Evicted,
+    },
     Deleted(Effect),
     /// The provider was not asked: it did not do what it was asked for this group just before.
     Postponed,

@@ -60,7 +60,7 @@ fn container(options: &Options) -> Value {
         "readinessProbe": probe("/readyz", 2),
         "resources": {
             "requests": {"cpu": "100m", "memory": "128Mi"},
-            "limits": {"memory": "1Gi"},
+            "limits": {"memory": "2Gi"},
         },
         "securityContext": {
             "allowPrivilegeEscalation": false,

@@ -58,32 +58,41 @@ fn a_leader_that_wakes_asks_for_nothing_that_the_next_has_asked_for() {
     }
 }
 
-/// A node is about to be tainted, and to be deleted in the iteration after.
-fn shrinking() -> Sim {
+fn idle() -> Sim {
     let mut sim = Sim::new("groups: [{id: a, min: 1, max: 12, target: 3}]");
     sim.deploy("web", 2, "3");
-    let mut ahead = sim.fork();
-    let due = ahead.run_until(mins(15), |sim| !sim.calls("taint").is_empty());
+    sim
+}
+
+/// Just before the node without pods is tainted.
+fn shrinking(due: Duration) -> Sim {
+    let mut sim = idle();
     sim.run_for(due - TICK);
     sim
 }
 
-fn deleting() -> Sim {
-    let mut sim = shrinking();
+/// Just before it is deleted, which is in the iteration after.
+fn deleting(due: Duration) -> Sim {
+    let mut sim = shrinking(due);
     sim.tick();
     sim
 }
 
 #[test]
 fn a_leader_that_wakes_removes_nothing_that_the_next_has_removed() {
+    let due = idle().run_until(mins(15), |sim| !sim.calls("taint").is_empty());
     for story in [shrinking, deleting] {
         for span in [NAP, SLEEP] {
-            let points = asleep_at_every_point(story, span, |sim, when| {
-                sim.run_until(mins(25), |sim| sim.kube.nodes.len() == 2);
-                assert_eq!(sim.calls("delete").len(), 1, "{when}: {}", sim.story());
-                let (target, running) = (sim.target("a"), sim.running("web"));
-                assert_eq!((target, running), (2, 2), "{when}: {}", sim.story());
-            });
+            let points = asleep_at_every_point(
+                || story(due),
+                span,
+                |sim, when| {
+                    sim.run_until(mins(25), |sim| sim.kube.nodes.len() == 2);
+                    assert_eq!(sim.calls("delete").len(), 1, "{when}: {}", sim.story());
+                    let (target, running) = (sim.target("a"), sim.running("web"));
+                    assert_eq!((target, running), (2, 2), "{when}: {}", sim.story());
+                },
+            );
             assert!(points >= 1, "{points} points");
         }
     }
