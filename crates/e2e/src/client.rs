@@ -2,6 +2,7 @@
 //! else to a request, so that what is tested is the server and not a client library.
 
 use anyhow::{Context, Result};
+use etcd_api::etcdserverpb::AuthenticateRequest;
 use etcd_api::etcdserverpb::auth_client::AuthClient;
 use etcd_api::etcdserverpb::cluster_client::ClusterClient;
 use etcd_api::etcdserverpb::kv_client::KvClient;
@@ -76,6 +77,13 @@ impl Client {
     pub fn with_token(&self, token: &str) -> Result<Self> {
         let token = token.parse().context("a token is ASCII")?;
         Ok(Self { channel: self.channel.clone(), token: Some(token) })
+    }
+
+    /// The same connection, speaking as this user.
+    pub async fn log_in(&self, name: &str, password: &str) -> Result<Self> {
+        let (name, password) = (name.to_owned(), password.to_owned());
+        let request = AuthenticateRequest { name, password };
+        self.with_token(&self.auth().authenticate(request).await?.into_inner().token)
     }
 
     /// A message with the token, if there is one.

@@ -44,6 +44,8 @@ pub struct StoreOptions {
     /// Clients speak TLS; the flags say how. Whoever starts such a store waits for it with a client
     /// that has the certificates.
     pub is_encrypted: bool,
+    /// A name and its password, where nobody else may list the members.
+    pub login: Option<(&'static str, &'static str)>,
 }
 
 /// A running store, or one that was killed and may be started again.
@@ -55,6 +57,7 @@ pub struct Store {
     data_dir: PathBuf,
     client_port: u16,
     is_encrypted: bool,
+    login: Option<(&'static str, &'static str)>,
     process: Option<Process>,
 }
 
@@ -99,6 +102,7 @@ impl StoreOptions {
             flags: Vec::new(),
             data_dir: None,
             is_encrypted: false,
+            login: None,
         }
     }
 
@@ -146,7 +150,8 @@ impl Store {
             environment: Vec::new(),
             log_folder: scene.folder("logs")?,
         };
-        Ok(Self { program, name, data_dir, client_port, is_encrypted, process: None })
+        let login = options.login;
+        Ok(Self { program, name, data_dir, client_port, is_encrypted, login, process: None })
     }
 
     /// Starts what is not running, on the ports and data it had, and waits until it serves.
@@ -163,7 +168,7 @@ impl Store {
     }
 
     async fn wait_ready(&mut self) -> Result<()> {
-        let (port, name) = (self.client_port, self.name.clone());
+        let (port, name, login) = (self.client_port, self.name.clone(), self.login);
         let process = self.process.as_mut().context("the store was not started")?;
         wait_for("the store to be ready", READY_WAIT, async || {
             process.ensure_alive()?;
@@ -174,7 +179,7 @@ impl Store {
             }
         })
         .await?;
-        ensure_ours(port, &name).await
+        ensure_ours(port, &name, login).await
     }
 
     pub fn client(&self) -> Result<Client> {
@@ -237,10 +242,18 @@ fn base_flags(name: &str, client: &str, peer_port: u16) -> Vec<String> {
     flags.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
 }
 
-async fn ensure_ours(port: u16, name: &str) -> Result<()> {
-    let members = Client::to(port)?
+async fn ensure_ours(
+    port: u16,
+    name: &str,
+    login: Option<(&'static str, &'static str)>,
+) -> Result<()> {
+    let mut client = Client::to(port)?;
+    if let Some((name, password)) = login {
+        client = client.log_in(name, password).await?;
+    }
+    let members = client
         .cluster()
-        .member_list(MemberListRequest { linearizable: false })
+        .member_list(client.request(MemberListRequest { linearizable: false }))
         .await
         .context("list the members")?
         .into_inner()

@@ -42,7 +42,8 @@ fn windlass_imports_an_etcd() {
         ensure!(told.contains("passwords cannot be read"), "{told}");
 
         let windlass = StoreOptions::new(Lane::Windlass, "windlass").flags(cheap);
-        let options = StoreOptions { data_dir: Some(folder), ..windlass };
+        let login = Some(("root", ROOT_PASSWORD));
+        let options = StoreOptions { data_dir: Some(folder), login, ..windlass };
         let imported = Store::start(scene, &options).await?;
         let (left, right) = (log_in(&etcd, "root").await?, log_in(&imported, "root").await?);
         compare_keys(&left, &right).await?;
@@ -149,11 +150,7 @@ async fn import(scene: &Scene, from: &Store, folder: &Path) -> Result<String> {
 }
 
 async fn log_in(store: &Store, name: &str) -> Result<Client> {
-    let client = store.client()?;
-    let (name, password) = (name.to_owned(), ROOT_PASSWORD.to_owned());
-    let request = pb::AuthenticateRequest { name, password };
-    let token = client.auth().authenticate(request).await?.into_inner().token;
-    client.with_token(&token)
+    store.client()?.log_in(name, ROOT_PASSWORD).await
 }
 
 /// Keys, values, revisions, versions and leases, in both orders, and where the store stands.

@@ -194,7 +194,7 @@ async fn create_patiently(kubectl: &Kubectl, name: &str) -> Result<()> {
     wait_for("a ConfigMap to be created", SETTLE_WAIT, async || {
         Ok(match kubectl.run(&["create", "configmap", name]).await {
             Ok(_) => Level::Reached(()),
-            Err(error) if error.to_string().contains("AlreadyExists") => Level::Reached(()),
+            Err(error) if error.to_string().contains("already exists") => Level::Reached(()),
             Err(error) => Level::Below(error.to_string()),
         })
     })

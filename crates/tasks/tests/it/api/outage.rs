@@ -63,6 +63,7 @@ fn refused<T>(answer: Result<tonic::Response<T>, tonic::Status>) -> Refusal {
 
 /// Each task of it has a refusal of its own.
 async fn batch(client: &Client) -> Refusal {
-    let mut results = client.submit_batch(vec![stuck()]).await.unwrap();
-    results.remove(0).unwrap_err()
+    let mut results =
+        client.submit_batch(vec![stuck()]).await.expect("a batch is answered item by item");
+    results.remove(0).expect_err("nothing is stored without the store")
 }
