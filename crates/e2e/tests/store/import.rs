@@ -11,7 +11,6 @@ use e2e::store::{Lane, Store, StoreOptions};
 use etcd_api::authpb::{Permission, permission};
 use etcd_api::etcdserverpb as pb;
 use etcd_api::mvccpb::KeyValue;
-use pb::range_request::{SortOrder, SortTarget};
 use pb::request_op::Request::{RequestDeleteRange, RequestPut};
 use tokio::process::Command;
 use tonic::Code;
@@ -153,26 +152,22 @@ async fn log_in(store: &Store, name: &str) -> Result<Client> {
     store.client()?.log_in(name, ROOT_PASSWORD).await
 }
 
-/// Keys, values, revisions, versions and leases, in both orders, and where the store stands.
+/// Keys, values, revisions, versions and leases, and where the store stands.
 async fn compare_keys(left: &Client, right: &Client) -> Result<()> {
-    for target in [SortTarget::Key, SortTarget::Mod] {
-        let (left, right) = (all_keys(left, target).await?, all_keys(right, target).await?);
-        ensure!(left.0 == right.0, "revision {} became {}", left.0, right.0);
-        ensure!(left.1.len() > KEYS / 2, "only {} keys were put", left.1.len());
-        ensure!(left.1.len() == right.1.len(), "{} keys became {}", left.1.len(), right.1.len());
-        for (left, right) in left.1.iter().zip(&right.1) {
-            ensure!(left.parts() == right.parts(), "{:?} became {:?}", left.parts(), right.parts());
-        }
+    let (left, right) = (all_keys(left).await?, all_keys(right).await?);
+    ensure!(left.0 == right.0, "revision {} became {}", left.0, right.0);
+    ensure!(left.1.len() > KEYS / 2, "only {} keys were put", left.1.len());
+    ensure!(left.1.len() == right.1.len(), "{} keys became {}", left.1.len(), right.1.len());
+    for (left, right) in left.1.iter().zip(&right.1) {
+        ensure!(left.parts() == right.parts(), "{:?} became {:?}", left.parts(), right.parts());
     }
     Ok(())
 }
 
-async fn all_keys(client: &Client, target: SortTarget) -> Result<(i64, Vec<KeyValue>)> {
+async fn all_keys(client: &Client) -> Result<(i64, Vec<KeyValue>)> {
     let request = pb::RangeRequest {
         key: b"\0".as_slice().into(),
         range_end: b"\0".as_slice().into(),
-        sort_target: target.into(),
-        sort_order: SortOrder::Ascend.into(),
         ..Default::default()
     };
     let answer = client.kv().range(client.request(request)).await?.into_inner();

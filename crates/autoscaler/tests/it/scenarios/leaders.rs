@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sim::{Sim, TICK, mins};
+use crate::sim::Sim;
 
 /// Longer than a lease, shorter than what is waited for after a call of unknown outcome.
 const NAP: Duration = Duration::from_mins(1);
@@ -55,45 +55,5 @@ fn a_leader_that_wakes_asks_for_nothing_that_the_next_has_asked_for() {
             assert_eq!((sim.target("a"), sim.running("web")), (2, 4), "{when}: {}", sim.story());
         });
         assert!(points >= 2, "{points} points");
-    }
-}
-
-fn idle() -> Sim {
-    let mut sim = Sim::new("groups: [{id: a, min: 1, max: 12, target: 3}]");
-    sim.deploy("web", 2, "3");
-    sim
-}
-
-/// Just before the node without pods is tainted.
-fn shrinking(due: Duration) -> Sim {
-    let mut sim = idle();
-    sim.run_for(due - TICK);
-    sim
-}
-
-/// Just before it is deleted, which is in the iteration after.
-fn deleting(due: Duration) -> Sim {
-    let mut sim = shrinking(due);
-    sim.tick();
-    sim
-}
-
-#[test]
-fn a_leader_that_wakes_removes_nothing_that_the_next_has_removed() {
-    let due = idle().run_until(mins(15), |sim| !sim.calls("taint").is_empty());
-    for story in [shrinking, deleting] {
-        for span in [NAP, SLEEP] {
-            let points = asleep_at_every_point(
-                || story(due),
-                span,
-                |sim, when| {
-                    sim.run_until(mins(25), |sim| sim.kube.nodes.len() == 2);
-                    assert_eq!(sim.calls("delete").len(), 1, "{when}: {}", sim.story());
-                    let (target, running) = (sim.target("a"), sim.running("web"));
-                    assert_eq!((target, running), (2, 2), "{when}: {}", sim.story());
-                },
-            );
-            assert!(points >= 1, "{points} points");
-        }
     }
 }
