@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::scene::Scene;
 
+/// How every record begins.
+const OPENING: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","#;
+
 /// The audit log of one API server.
 #[derive(Clone, Debug)]
 pub struct Audit {
@@ -77,8 +80,43 @@ impl Iterator for Reader {
         if !self.line.ends_with('\n') {
             return None;
         }
-        let event = serde_json::from_str(&self.line).context("read a line of the audit log");
+        let event =
+            serde_json::from_str(last_record(&self.line)).context("read a line of the audit log");
         self.line.clear();
         Some(event)
+    }
+}
+
+/// A server that is killed may leave half a record, and its successor goes on in the same line.
+fn last_record(line: &str) -> &str {
+    line.rfind(OPENING).map_or(line, |start| &line[start..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// A record as a server writes it.
+    fn record(id: &str) -> String {
+        format!("{OPENING}\"auditID\":\"{id}\"}}\n")
+    }
+
+    #[test]
+    fn half_a_record_of_a_killed_server_is_passed_over() {
+        let mut log = tempfile::NamedTempFile::new().expect("a file");
+        let torn = record("b");
+        let text =
+            [record("a").as_str(), &torn[..torn.len() / 2], &record("c"), &torn[..9]].concat();
+        log.write_all(text.as_bytes()).expect("write");
+        let audit = Audit { policy: PathBuf::new(), log: log.path().to_owned() };
+        let ids: Vec<_> = audit
+            .events()
+            .expect("whole records")
+            .iter()
+            .map(|e| e["auditID"].to_string())
+            .collect();
+        assert_eq!(ids, ["\"a\"", "\"c\""]);
     }
 }
