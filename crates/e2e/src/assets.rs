@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 
+/// Our packages that have a program under test.
+const OURS: [&str; 2] = ["windlass", "checksums"];
+
 /// A program a suite can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asset {
@@ -83,30 +86,34 @@ impl Asset {
     }
 }
 
-/// Builds a binary of ours, optimised, once per test process. Cargo decides whether anything is
-/// to be done, so what is tested is never older than its source.
+/// Builds our binaries, optimised, once per test process. Cargo decides whether anything is to be
+/// done, so what is tested is never older than its source.
 fn built(package: &'static str) -> Result<PathBuf> {
     static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(path) = built.get(package) {
-        return Ok(path.clone());
+    if built.is_empty() {
+        *built = build()?;
     }
-    let path = build(package).with_context(|| format!("build {package}"))?;
-    built.insert(package, path.clone());
-    Ok(path)
+    built
+        .get(package)
+        .cloned()
+        .with_context(|| format!("cargo built no executable called {package}"))
 }
 
-fn build(package: &str) -> Result<PathBuf> {
+/// Both at once, as `cargo xtask test` does before: each alone would want the libraries of both with
+/// other features, and cargo would compile them again.
+fn build() -> Result<BTreeMap<&'static str, PathBuf>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--profile", "suite", "--package", package, "--message-format=json"])
+        .args(["build", "--profile", "suite", "--message-format=json"])
+        .args(OURS.iter().flat_map(|package| ["--package", package]))
         .current_dir(workspace)
         .output()
         .context("run cargo")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let messages = String::from_utf8(output.stdout).context("read cargo's messages")?;
-    let mut executables = messages.lines().filter_map(|line| executable(line, package));
-    executables.next().with_context(|| format!("cargo built no executable called {package}"))
+    let path = |package| messages.lines().find_map(|line| executable(line, package));
+    Ok(OURS.into_iter().filter_map(|package| Some((package, path(package)?))).collect())
 }
 
 fn executable(message: &str, name: &str) -> Option<PathBuf> {
