@@ -8,7 +8,8 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
 use kube::{Api, Client, Resource};
 use serde_json::Value;
@@ -105,10 +106,25 @@ impl Fence {
 
     /// The binding first: a policy without one refuses nothing.
     async fn take_away(&self) -> Result<(), Error> {
-        let params = DeleteParams::default();
+        self.delete_own(&self.bindings()).await?;
+        self.delete_own(&self.policies()).await
+    }
+
+    /// Under this name there may also be what an administrator installed while the ring said so.
+    async fn delete_own<K>(&self, api: &Api<K>) -> Result<(), Error>
+    where
+        K: Clone + std::fmt::Debug + serde::de::DeserializeOwned + Resource,
+    {
+        let read = Request::read(Verb::Read, &self.name);
+        let there = found(read.answer(api.get(&self.name)).await)?;
+        let Some(own) = there.filter(|object| is_own(object.meta())) else { return Ok(()) };
+        let uid = own.meta().uid.clone();
+        let params = DeleteParams {
+            preconditions: Some(Preconditions { uid, resource_version: None }),
+            ..DeleteParams::default()
+        };
         let request = Request::read(Verb::Delete, &self.name);
-        found(request.answer(self.bindings().delete(&self.name, &params)).await)?;
-        found(request.answer(self.policies().delete(&self.name, &params)).await)?;
+        found(request.answer(api.delete(&self.name, &params)).await)?;
         Ok(())
     }
 
@@ -184,6 +200,12 @@ impl Fence {
     fn bindings(&self) -> Api<ValidatingAdmissionPolicyBinding> {
         Api::all(self.client.clone())
     }
+}
+
+/// Whether we have ever applied it.
+fn is_own(metadata: &ObjectMeta) -> bool {
+    let is_ours = |entry: &ManagedFieldsEntry| entry.manager.as_deref() == Some(NAME);
+    metadata.managed_fields.iter().flatten().any(is_ours)
 }
 
 fn looks(metadata: &ObjectMeta) -> (Option<String>, Option<i64>) {

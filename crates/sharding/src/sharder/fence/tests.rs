@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{Request as HttpRequest, Response};
+use http::{Method, Request as HttpRequest, Response};
 use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -12,16 +12,22 @@ use crate::core::names::Dialect;
 
 const HOME: &str = "windlass-system";
 
-/// Answers every request with this code, and notes what was asked.
+/// Answers every request with this code, and notes what was asked. What can be read was applied by
+/// `manager`.
 #[derive(Clone)]
 struct Server {
     code: u16,
+    manager: &'static str,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     fn new(code: u16) -> Self {
-        Self { code, asked: Arc::default() }
+        Self { code, manager: NAME, asked: Arc::default() }
+    }
+
+    fn with_fence_of(manager: &'static str) -> Self {
+        Self { manager, ..Self::new(200) }
     }
 
     fn client(&self) -> Client {
@@ -35,6 +41,12 @@ impl Server {
                 "kind": "Status", "apiVersion": "v1", "code": code, "status": status,
                 "message": "", "reason": "", "metadata": {},
             });
+            let object = json!({"metadata": {
+                "name": "windlass-fence-sites", "uid": "u1",
+                "managedFields": [{"manager": server.manager, "operation": "Apply"}],
+            }});
+            let is_read = request.method() == Method::GET && code < 300;
+            let body = if is_read { object } else { body };
             let body = Body::from(body.to_string().into_bytes());
             let answer = Response::builder().status(code).body(body);
             async move { answer }
@@ -60,24 +72,37 @@ fn spec(fence: &str) -> Spec {
     serde_json::from_value(spec).unwrap()
 }
 
+fn requests(methods: &[&str]) -> Vec<String> {
+    let kinds = ["validatingadmissionpolicybindings", "validatingadmissionpolicies"];
+    let of_kind =
+        |kind| methods.iter().map(move |method| format!("{method} {kind}/windlass-fence-sites"));
+    kinds.into_iter().flat_map(of_kind).collect()
+}
+
 fn removal() -> Vec<String> {
-    vec![
-        "DELETE validatingadmissionpolicybindings/windlass-fence-sites".to_owned(),
-        "DELETE validatingadmissionpolicies/windlass-fence-sites".to_owned(),
-    ]
+    requests(&["GET", "DELETE"])
 }
 
 /// A fence stayed when its ring no longer wanted one, and went on refusing.
 #[tokio::test]
 async fn a_ring_that_wants_no_fence_has_none() {
-    for code in [200, 404] {
+    for (code, expected) in [(200, removal()), (404, requests(&["GET"]))] {
         let server = Server::new(code);
         let mut fence = Fence::new(server.client(), &names());
         assert_eq!(fence.tend((&names(), &spec("Off"), HOME)).await, Fencing::Off, "{code}");
-        assert_eq!(server.asked(), removal(), "{code}");
+        assert_eq!(server.asked(), expected, "{code}");
         assert_eq!(fence.tend((&names(), &spec("Off"), HOME)).await, Fencing::Off, "{code}");
         assert!(server.asked().is_empty(), "{code}: it is known to be away");
     }
+}
+
+/// What an administrator had installed for `External` went when the ring became `Off`.
+#[tokio::test]
+async fn the_fence_of_somebody_else_is_left_alone() {
+    let server = Server::with_fence_of("kubectl");
+    let mut fence = Fence::new(server.client(), &names());
+    assert_eq!(fence.tend((&names(), &spec("Off"), HOME)).await, Fencing::Off);
+    assert_eq!(server.asked(), requests(&["GET"]));
 }
 
 #[tokio::test]
