@@ -65,6 +65,12 @@ enum State {
 
 type Reply = oneshot::Sender<Result<Unpacker, Error>>;
 
+/// A request that somebody waits for. Whoever gives up is not remembered.
+struct Asked<'a> {
+    waiting: &'a Waiting,
+    id: i64,
+}
+
 // === impl Connection ===
 
 impl Connection {
@@ -110,6 +116,7 @@ impl Connection {
             return Err(Error::TooLarge { bytes: payload.len(), bytes_max });
         }
         let (id, answer) = self.waiting.register()?;
+        let _asked = Asked { waiting: &self.waiting, id };
         if self.outbox.send(frame::request(op, id, &payload)).await.is_err() {
             return Err(self.waiting.reason());
         }
@@ -131,6 +138,14 @@ impl Connection {
                 self.waiting.forget(id);
             }
         }
+    }
+}
+
+// === impl Asked ===
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.waiting.forget(self.id);
     }
 }
 

@@ -11,6 +11,7 @@ use journal::{
 };
 use mvcc::{Position, Record, Revision};
 use parking_lot::Mutex;
+use rand::seq::SliceRandom;
 use tokio::time::Instant;
 
 use crate::{
@@ -21,6 +22,10 @@ use crate::{
 const AVAILABLE_BYTES: u64 = u64::MAX >> 1;
 /// How old a size may be: learning it reads every row's length.
 const SIZE_AGE_MAX: Duration = Duration::from_secs(60);
+/// A node that is silent for these two together is given up for another. Well within the time that
+/// a request of the store may take, so that it can still be served.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(1);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A journal in tables of an Ignite grid.
 #[derive(Debug)]
@@ -45,7 +50,11 @@ impl IgniteJournal {
     /// If the grid cannot be reached or used, holds no journal, or has settings that could lose
     /// acknowledged writes.
     pub fn open(options: Options) -> Result<Self, Error> {
-        let options = options.with_certificates()?;
+        let mut options = options.with_certificates()?;
+        // So that not all processes hang on the node that happens to be named first.
+        options.client.addresses.shuffle(&mut rand::rng());
+        options.client.heartbeat_every = HEARTBEAT_EVERY;
+        options.client.heartbeat_timeout = HEARTBEAT_TIMEOUT;
         let engine = Engine::start()?;
         let (grid, allowed) = engine.wait(async move {
             let client = Client::connect(options.client.clone()).await;

@@ -9,6 +9,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use journal::{BatchId, Tip};
 use mvcc::{Revision, View};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -22,6 +23,8 @@ pub(crate) struct Published {
     current: ArcSwap<State>,
     /// One mark per compacted revision that a state somebody holds was published with, in order.
     marks: Mutex<Vec<Mark>>,
+    /// The last batch of this process that readers see, with all it brought beside its changes.
+    own: Mutex<Option<BatchId>>,
 }
 
 /// One durable state. Whoever holds it may read any position it shows: what a compaction drops is
@@ -56,7 +59,8 @@ impl Published {
     pub(crate) fn new(view: View) -> Self {
         let generation = Arc::new(Generation::default());
         let marks = Mutex::new(vec![Mark::of(view.compacted(), &generation)]);
-        Self { current: ArcSwap::from_pointee(State { view, generation }), marks }
+        let current = ArcSwap::from_pointee(State { view, generation });
+        Self { current, marks, own: Mutex::new(None) }
     }
 
     pub(crate) fn load(&self) -> Arc<State> {
@@ -78,6 +82,18 @@ impl Published {
             generation
         };
         self.current.store(Arc::new(State { view, generation }));
+    }
+
+    /// Notes that all of a batch of this process is seen.
+    pub(crate) fn note(&self, own: BatchId) {
+        *self.own.lock() = Some(own);
+    }
+
+    /// Whether readers see all of a journal that this process writes, up to `tip`. What others
+    /// wrote was shown before it began to write.
+    pub(crate) fn shows(&self, tip: &Tip) -> bool {
+        let is_seen = |news: BatchId| news.epoch < tip.epoch || *self.own.lock() >= Some(news);
+        self.revision() >= tip.revision && tip.meta.is_none_or(is_seen)
     }
 
     pub(crate) fn compacted(&self) -> Revision {

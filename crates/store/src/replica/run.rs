@@ -2,6 +2,7 @@
 //! journal whether it still does.
 
 use std::{
+    collections::VecDeque,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, SyncSender},
@@ -17,12 +18,18 @@ use super::{
     Mirror, Question,
     hold::{Held, TakeError},
 };
-use crate::{Error, context::Context, lifecycle::StopError, load::LoadError, watch::Feed};
+use crate::{
+    Error, context::Context, lifecycle::StopError, load::LoadError, published::Published,
+    watch::Feed,
+};
 
 /// How often a follower looks at the journal when nobody asks.
 const FOLLOW_EVERY: Duration = Duration::from_millis(20);
 /// How often a holder does: its writes ask anyway.
 const HOLD_EVERY: Duration = Duration::from_millis(500);
+/// How soon a holder looks again whether what the journal has is shown here too: a batch is shown
+/// right after it is durable.
+const SHOW_EVERY: Duration = Duration::from_millis(1);
 /// How long to leave a journal alone that could not be read.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -69,6 +76,11 @@ struct Asked {
     claim: Option<Epoch>,
     is_stop: bool,
 }
+
+/// Readers at a holder whose journal has more than is shown here. A batch is durable before it is
+/// shown, and between the two others may have read it already.
+#[derive(Default)]
+struct Unshown(VecDeque<(Tip, Vec<Waiter>)>);
 
 /// That the role should be taken now.
 struct Turn {
@@ -227,32 +239,49 @@ impl Replica {
 
     /// Holds the role until somebody else has it, or writing failed, or, with `true`, until the end.
     fn hold(&mut self, shared: &dyn Shared, held: &Held) -> bool {
-        loop {
-            let asked = self.parts.wait(HOLD_EVERY);
+        let mut unshown = Unshown::default();
+        while !held.has_failed() {
+            let asked = self.parts.wait(if unshown.is_empty() { HOLD_EVERY } else { SHOW_EVERY });
             if asked.is_stop {
                 return true;
             }
-            let is_held = match shared.tip() {
-                Ok(tip) if tip.epoch == held.epoch() => {
-                    self.is_cut_off = false;
-                    answer_all(asked.everybody(), Ok(()));
-                    true
-                }
-                Ok(tip) => {
-                    tracing::warn!(own = held.epoch().0, now = tip.epoch.0, "the role was taken");
-                    self.parts.context.standing.follow(tip.epoch);
-                    answer_all(asked.everybody(), Err(ApiError::LeaderChanged));
-                    false
-                }
-                // Whoever cannot ask does not answer, and keeps the role until somebody takes it.
-                Err(error) => {
-                    self.on_cut_off(&error);
-                    answer_all(asked.everybody(), Err(ApiError::NoLeader));
-                    true
-                }
-            };
-            if !is_held || held.has_failed() {
-                return false;
+            let is_held = (asked.is_empty() && !unshown.is_empty())
+                || self.look_at_role(shared, held, asked, &mut unshown);
+            if !is_held {
+                break;
+            }
+            unshown.answer(&self.parts.context.published);
+        }
+        answer_all(unshown.into_waiters(), Err(ApiError::LeaderChanged));
+        false
+    }
+
+    /// Whether the role is still held, as far as can be learned. Whoever may be answered is.
+    fn look_at_role(
+        &mut self,
+        shared: &dyn Shared,
+        held: &Held,
+        asked: Asked,
+        unshown: &mut Unshown,
+    ) -> bool {
+        match shared.tip() {
+            Ok(tip) if tip.epoch == held.epoch() => {
+                self.is_cut_off = false;
+                answer_all(asked.takers, Ok(()));
+                unshown.add(tip, asked.waiters);
+                true
+            }
+            Ok(tip) => {
+                tracing::warn!(own = held.epoch().0, now = tip.epoch.0, "the role was taken");
+                self.parts.context.standing.follow(tip.epoch);
+                answer_all(asked.everybody(), Err(ApiError::LeaderChanged));
+                false
+            }
+            // Whoever cannot ask does not answer, and keeps the role until somebody takes it.
+            Err(error) => {
+                self.on_cut_off(&error);
+                answer_all(asked.everybody(), Err(ApiError::NoLeader));
+                true
             }
         }
     }
@@ -277,6 +306,11 @@ impl Parts {
 // === impl Asked ===
 
 impl Asked {
+    /// Whether nobody waits for an answer.
+    fn is_empty(&self) -> bool {
+        self.waiters.is_empty() && self.takers.is_empty()
+    }
+
     fn take(&mut self, question: Question) {
         match question {
             Question::Confirm(waiter) => self.waiters.push(waiter),
@@ -291,6 +325,35 @@ impl Asked {
         let Self { mut waiters, takers, .. } = self;
         waiters.extend(takers);
         waiters
+    }
+}
+
+// === impl Unshown ===
+
+impl Unshown {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, tip: Tip, waiters: Vec<Waiter>) {
+        if !waiters.is_empty() {
+            self.0.push_back((tip, waiters));
+        }
+    }
+
+    /// Lets all read who would see what the journal had when they asked, and forgets who gave up.
+    fn answer(&mut self, published: &Published) {
+        while let Some((_, waiters)) = self.0.pop_front_if(|(tip, _)| published.shows(tip)) {
+            answer_all(waiters, Ok(()));
+        }
+        self.0.retain_mut(|(_, waiters)| {
+            waiters.retain(|waiter| !waiter.is_closed());
+            !waiters.is_empty()
+        });
+    }
+
+    fn into_waiters(self) -> Vec<Waiter> {
+        self.0.into_iter().flat_map(|(_, waiters)| waiters).collect()
     }
 }
 

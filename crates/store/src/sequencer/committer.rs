@@ -108,6 +108,7 @@ impl Committer {
         let changes = self.changes(&batch);
         self.audience.published.store(batch.view);
         batch.effects.into_iter().for_each(&self.audience.on_effect);
+        self.audience.published.note(batch.journal.id);
         if let Some(changes) = changes {
             (self.audience.on_changes)(changes);
         }

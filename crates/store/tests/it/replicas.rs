@@ -25,6 +25,9 @@ use crate::{
 /// How often a level is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
+/// More often than beats ask for it while a request is on its way.
+const TIPS_OF_A_LOOK: usize = 4;
+
 struct Replica {
     store: Store,
     seat: Arc<Seat>,
@@ -130,6 +133,30 @@ async fn what_one_writes_all_show() {
     }
     assert!(ids.iter().all(|each| each.0 == ids[0].0), "one cluster: {ids:?}");
     assert!(ids[0].1 != ids[1].1 && ids[1].1 != ids[2].1, "three members: {ids:?}");
+}
+
+/// A batch is durable a moment before its writer shows it. Others read it in that moment, and the
+/// writer then answered with what was before it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_shows_what_others_could_read() {
+    let replicas = start(2).await;
+    let holder = leader(&replicas, None).await;
+    let mut writer = replicas[holder].store.clients().await;
+    writer.put("k", "old").await;
+    let seat = &replicas[holder].seat;
+    seat.hold_durable(true);
+    let put = tokio::spawn(async move { writer.put("k", "new").await });
+    let mut other = replicas[1 - holder].store.clients().await;
+    let seen = async { while value(&mut other, "k").await.as_deref() != Some("new") {} };
+    soon(seen).await;
+    let mut reader = replicas[holder].store.clients().await;
+    let read = tokio::spawn(async move { value(&mut reader, "k").await });
+    // By then it was asked whether the journal has more than is shown.
+    let asked = seat.tips() + TIPS_OF_A_LOOK;
+    until(|| read.is_finished() || seat.tips() >= asked).await;
+    seat.hold_durable(false);
+    assert_eq!(read.await.expect("it was read").as_deref(), Some("new"));
+    put.await.expect("it was written");
 }
 
 #[tokio::test(flavor = "multi_thread")]

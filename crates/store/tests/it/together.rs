@@ -44,18 +44,21 @@ pub(crate) struct Seat {
     is_sizeless: AtomicBool,
     counts: Counts,
     records: Gate,
+    /// Where batches wait once they are durable.
+    durable: Gate,
 }
 
 /// What a member asked for.
 #[derive(Default)]
 struct Counts {
     sizes_refused: AtomicUsize,
+    tips: AtomicUsize,
     metas: AtomicUsize,
     /// The most revisions asked for at once.
     tail_max: AtomicI64,
 }
 
-/// Where readers of records wait while it is closed.
+/// Where callers wait while it is closed.
 #[derive(Default)]
 struct Gate {
     is_closed: Mutex<bool>,
@@ -84,6 +87,7 @@ impl Together {
             is_sizeless: AtomicBool::new(false),
             counts: Counts::default(),
             records: Gate::default(),
+            durable: Gate::default(),
         })
     }
 }
@@ -91,6 +95,11 @@ impl Together {
 // === impl Gate ===
 
 impl Gate {
+    fn close(&self, is_closed: bool) {
+        *self.is_closed.lock() = is_closed;
+        self.opened.notify_all();
+    }
+
     fn pass(&self) {
         let mut is_closed = self.is_closed.lock();
         self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -113,8 +122,12 @@ impl Seat {
 
     /// Lets readers of records wait, or go on.
     pub(crate) fn hold_records(&self, is_held: bool) {
-        *self.records.is_closed.lock() = is_held;
-        self.records.opened.notify_all();
+        self.records.close(is_held);
+    }
+
+    /// Lets batches be durable before their writer hears of it, or not any more.
+    pub(crate) fn hold_durable(&self, is_held: bool) {
+        self.durable.close(is_held);
     }
 
     pub(crate) fn readers_held(&self) -> usize {
@@ -123,6 +136,11 @@ impl Seat {
 
     pub(crate) fn sizes_refused(&self) -> usize {
         self.counts.sizes_refused.load(Ordering::SeqCst)
+    }
+
+    /// How often the tip was asked for.
+    pub(crate) fn tips(&self) -> usize {
+        self.counts.tips.load(Ordering::SeqCst)
     }
 
     pub(crate) fn metas(&self) -> usize {
@@ -164,7 +182,9 @@ impl Journal for Seat {
                 told.meta = Some(batch.id);
             }
             Ok(())
-        })
+        })?;
+        self.durable.pass();
+        Ok(())
     }
 
     fn holds(&self, id: BatchId) -> Result<bool, Error> {
@@ -229,6 +249,7 @@ impl Journal for Seat {
 
 impl Shared for Seat {
     fn tip(&self) -> Result<Tip, Error> {
+        self.counts.tips.fetch_add(1, Ordering::SeqCst);
         let together = self.reach()?;
         let told = together.told.lock();
         let revision = together.journal.durable()?;

@@ -231,6 +231,8 @@ async fn a_drained_node_takes_nothing_more_and_still_answers() {
     let daemon = computer.start().await;
     let last = etcd.submit(steps("sleep 1 exit 0")).await;
     daemon.running(last).await;
+    // What is claimed and has not begun is handed back.
+    computer.attempts(1).await;
     daemon.handle().drain().await.unwrap();
     daemon.standing(|standing| standing.is_draining).await;
     let late = etcd.submit(steps("exit 0")).await;
