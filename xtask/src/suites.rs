@@ -37,14 +37,6 @@ struct Provisioned {
     missing: HashMap<String, String>,
 }
 
-// === impl Options ===
-
-impl Options {
-    fn asks_for(&self, suite: &Suite) -> bool {
-        !suite.is_long || self.is_full || self.filter.is_some()
-    }
-}
-
 // === impl Provisioned ===
 
 impl Provisioned {
@@ -65,11 +57,9 @@ pub(crate) fn run(checkout: &Checkout, options: &Options) -> Result<bool> {
     let checkout = &if is_ci { keep_cargo_output(checkout)? } else { checkout.clone() };
     let selected = select(options.filter.as_deref());
     ensure!(!selected.is_empty(), "no suite's name contains `{}`", filter_text(options));
-    let (suites, left_out): (Vec<_>, Vec<_>) =
-        selected.into_iter().partition(|suite| options.asks_for(suite));
-    let provisioned = provision(checkout, &suites)?;
+    let provisioned = provision(checkout, &selected)?;
     let mut report = Report::new(is_ci);
-    for suite in suites {
+    for suite in selected {
         eprintln!("\n=== {}: {}", suite.name, suite.claim);
         let outcome = match provisioned.lack(suite).or_else(|| missing_tool(suite)) {
             Some(reason) => Outcome::Skipped(reason),
@@ -77,9 +67,6 @@ pub(crate) fn run(checkout: &Checkout, options: &Options) -> Result<bool> {
             None => Outcome::Failed,
         };
         report.add(suite.name, outcome);
-    }
-    for suite in left_out {
-        report.add(suite.name, Outcome::NotAskedFor);
     }
     println!("\n{report}");
     Ok(report.is_good())
@@ -165,18 +152,6 @@ mod tests {
         assert_eq!(names(Some("e2e")), ["e2e"]);
         assert_eq!(names(Some("nothing")), [] as [&str; 0]);
         assert_eq!(names(None).len(), SUITES.len());
-    }
-
-    #[test]
-    fn long_suites_run_by_name_or_at_length() {
-        let asked = |is_full, filter: Option<&str>| {
-            let options = Options { is_full, filter: filter.map(ToOwned::to_owned) };
-            let suites = select(filter);
-            suites.iter().filter(|suite| options.asks_for(suite)).count()
-        };
-        assert!(asked(false, None) < SUITES.len());
-        assert_eq!(asked(true, None), SUITES.len());
-        assert_eq!(asked(false, Some("ignite")), 1);
     }
 
     #[test]

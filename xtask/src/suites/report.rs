@@ -8,8 +8,6 @@ pub(super) enum Outcome {
     Failed,
     /// Could not run here, for this reason.
     Skipped(String),
-    /// Takes long, and nobody asked for it.
-    NotAskedFor,
 }
 
 pub(super) struct Report {
@@ -39,7 +37,7 @@ impl Report {
 
     fn is_failure(&self, outcome: &Outcome) -> bool {
         match outcome {
-            Outcome::Passed | Outcome::NotAskedFor => false,
+            Outcome::Passed => false,
             Outcome::Failed => true,
             Outcome::Skipped(_) => self.is_ci,
         }
@@ -60,9 +58,6 @@ impl fmt::Display for Report {
                     writeln!(f, "failed   {suite}: cannot run here: {reason}")?;
                 }
                 Outcome::Skipped(reason) => writeln!(f, "skipped  {suite}: {reason}")?,
-                Outcome::NotAskedFor => {
-                    writeln!(f, "skipped  {suite}: runs by its name, or with --full")?;
-                }
             }
         }
         let passed = self.count(|outcome| *outcome == Outcome::Passed);
@@ -82,7 +77,6 @@ mod tests {
         let mut report = Report::new(is_ci);
         report.add("verify", Outcome::Passed);
         report.add("e2e", Outcome::Skipped("etcd-3.7.1: no Go".to_owned()));
-        report.add("ignite", Outcome::NotAskedFor);
         assert_eq!(report.is_good(), is_good);
         expected.assert_eq(&report.to_string());
     }
@@ -95,8 +89,7 @@ mod tests {
             expect![[r#"
                 passed   verify
                 skipped  e2e: etcd-3.7.1: no Go
-                skipped  ignite: runs by its name, or with --full
-                1 passed, 0 failed, 2 skipped"#]],
+                1 passed, 0 failed, 1 skipped"#]],
         );
     }
 
@@ -108,8 +101,7 @@ mod tests {
             expect![[r#"
                 passed   verify
                 failed   e2e: cannot run here: etcd-3.7.1: no Go
-                skipped  ignite: runs by its name, or with --full
-                1 passed, 1 failed, 1 skipped"#]],
+                1 passed, 1 failed, 0 skipped"#]],
         );
     }
 

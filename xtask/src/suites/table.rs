@@ -5,8 +5,6 @@ pub(super) struct Suite {
     pub(super) claim: &'static str,
     /// Peers by name and version; without one of them the suite cannot run.
     pub(super) needs: &'static [&'static str],
-    /// Whether it runs only if asked for: all suites together would take more than an hour and a half.
-    pub(super) is_long: bool,
     pub(super) action: Action,
 }
 
@@ -35,21 +33,18 @@ pub(super) const SUITES: &[Suite] = &[
         name: "verify",
         claim: "formatting, lints, documentation and the rules hold",
         needs: &[],
-        is_long: false,
         action: Action::Verify,
     },
     Suite {
         name: "workspace",
         claim: "every test that needs no peer",
         needs: &[],
-        is_long: false,
         action: Action::Cargo(WORKSPACE),
     },
     Suite {
         name: "fuzz",
         claim: "no bytes from outside make anything panic or contradict itself",
         needs: &[],
-        is_long: false,
         action: Action::Fuzz,
     },
     Suite {
@@ -62,35 +57,30 @@ pub(super) const SUITES: &[Suite] = &[
             "etcd-client-0.21.1",
             "python-etcd3-0.12.0",
         ],
-        is_long: false,
         action: Action::EndToEnd("store"),
     },
     Suite {
         name: "labels",
         claim: "the labels service on a real API server, over etcd and over windlass",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
-        is_long: false,
         action: Action::EndToEnd("labels"),
     },
     Suite {
         name: "sharding",
         claim: "sharders and instances on a real API server, and a judge of all that happened",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
-        is_long: true,
         action: Action::EndToEnd("sharding"),
     },
     Suite {
         name: "fit",
         claim: "the autoscaler's rules of scheduling agree with a real scheduler, in random worlds",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kube-control-plane-1.36.4"],
-        is_long: true,
         action: Action::EndToEnd("fit"),
     },
     Suite {
         name: "autoscaler",
         claim: "the autoscaler and a simulated cloud on a real API server, scheduler and controllers",
         needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kube-control-plane-1.36.4"],
-        is_long: true,
         action: Action::EndToEnd("autoscaler"),
     },
     Suite {
@@ -98,14 +88,12 @@ pub(super) const SUITES: &[Suite] = &[
         name: "tasks",
         claim: "real containers, and nodes in networks of their own that die, stall and part",
         needs: &["etcd-3.7.1"],
-        is_long: false,
         action: Action::EndToEnd("tasks"),
     },
     Suite {
         name: "ignite",
         claim: "stores over real Ignite nodes, any of which may die",
         needs: &["ignite-3.1.0", "etcd-3.7.1", "kubernetes-1.36.4"],
-        is_long: true,
         action: Action::EndToEnd("ignite"),
     },
 ];

@@ -61,7 +61,7 @@ const OF_NODES_FULL: &[Fault] = &[
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         Case::new("single::faults::keep_what_they_acknowledged", Kind::Single, kept).at_length(),
-        Case::new("single::faults::are_linearizable", Kind::Single, linearizable).at_length(),
+        Case::new("single::faults::are_linearizable", Kind::Single, linearizable),
         Case::new("three::faults::are_linearizable", Kind::Three, linearizable).at_length(),
         Case::new("three::faults::keep_what_they_acknowledged", Kind::Three, kept).at_length(),
         Case::new("three::faults::everything_at_once", Kind::Three, everything_at_once).at_length(),

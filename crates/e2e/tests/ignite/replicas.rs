@@ -28,10 +28,9 @@ pub(crate) fn cases() -> Vec<Case> {
         single("single::replicas::are_one_store", are_one_store),
         single("single::replicas::show_their_data_by_sql", show_their_data_by_sql),
         single("single::replicas::a_paused_writer_wakes_without_the_role", a_paused_writer),
-        three("three::replicas::are_one_store", are_one_store).at_length(),
+        three("three::replicas::are_one_store", are_one_store),
         three("three::replicas::serve_etcdctl", serve_etcdctl),
-        three("three::replicas::a_paused_writer_wakes_without_the_role", a_paused_writer)
-            .at_length(),
+        three("three::replicas::a_paused_writer_wakes_without_the_role", a_paused_writer),
     ]
 }
 
