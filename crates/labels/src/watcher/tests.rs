@@ -17,8 +17,13 @@ use crate::{
     core::{
         checkpoint::Checkpoint,
         names::NodeHash,
-        object::{Labels, LiveNode, Uid},
-        watch::{post::Post, resume::Step},
+        object::{Document, Labels, LiveNode, Uid},
+        watch::{
+            checkpoints::Saved,
+            index::{EventKind, NodeEvent},
+            post::Post,
+            resume::Step,
+        },
     },
     kubernetes::Objects,
     options::Namespaces,
@@ -88,6 +93,23 @@ impl Scene {
         self.events.run(shutdown).await;
     }
 
+    /// The desk of a watcher that has read this and is told nothing more.
+    fn desk(&self, server: &Server, engine: Engine) -> Desk {
+        let options = presence::Options {
+            namespace: "node-metadata-checkpoints".to_owned(),
+            prefix: PRESENCE_PREFIX.to_owned(),
+            id: "w".to_owned(),
+            labels: [].into(),
+            duration: PRESENCE_DURATION,
+            renew_every: PRESENCE_RENEW_EVERY,
+            clock,
+        };
+        let (_, members) = presence::new(server.client(), options).unwrap();
+        let (nodes, transactions) = (mpsc::channel(1).1, mpsc::channel(1).1);
+        let inbox = Inbox { nodes, transactions, checkpoints: mpsc::channel(1).1, members };
+        Desk::new(self.context.clone(), engine, inbox)
+    }
+
     async fn save(&self) -> Upkept {
         save(self.context.clone(), live([].into()), None).await
     }
@@ -127,6 +149,27 @@ async fn what_another_watcher_did_meanwhile_keeps_nobody_from_being_ready() {
     assert!(scene.health.lack().is_some());
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(scene.health.lack(), None);
+}
+
+/// A watcher that was told to stop tried a checkpoint that was refused again and again, without a
+/// pause, until its eight seconds were over, and then had no time left to keep its position.
+#[tokio::test(start_paused = true)]
+async fn a_refused_checkpoint_is_tried_once_before_the_end_and_the_position_is_kept() {
+    let old = live([].into());
+    let document = Checkpoint::of(&old).encode().unwrap();
+    let path = format!("{CHECKPOINTS}/{}", document.name);
+    let server = (0..100)
+        .fold(Server::default(), |server, _| server.refusing(&format!("PUT {path}"), forbidden()));
+    let scene = Scene::new(&server);
+    let (uid, rv) = (Some(Uid("c".to_owned())), Some("7".to_owned()));
+    let mut engine = Engine::new("w".to_owned(), Duration::from_secs(5), Instant::now().into_std());
+    engine.on_checkpoint(Saved::decode(&Document { uid, rv, ..document }).unwrap());
+    let labels = [("rack".to_owned(), "r7".to_owned())].into();
+    let node = LiveNode { rv: "8".parse().unwrap(), labels, ..old };
+    let event = NodeEvent { kind: EventKind::Modified, node };
+    engine.on_event(event, Instant::now().into_std());
+    scene.desk(&server, engine).drain().await;
+    assert_eq!(server.writes(), [format!("PUT {path}"), format!("POST {CHECKPOINTS}")]);
 }
 
 #[tokio::test(start_paused = true)]
