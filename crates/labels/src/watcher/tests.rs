@@ -1,7 +1,13 @@
 //! The watcher's single steps before a server that refuses on demand: what it asks, what it tells, and
 //! whether it calls itself ready. Against a real server it is tested in `e2e`.
 
-use kubekit::{events, follow::Source as _, health::Health, metrics::Events as EventMetrics};
+use expect_test::expect;
+use kubekit::{
+    events,
+    follow::{Retry, Source as _},
+    health::Health,
+    metrics::Events as EventMetrics,
+};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -22,7 +28,7 @@ use crate::{
             checkpoints::Saved,
             index::{EventKind, NodeEvent},
             post::Post,
-            resume::Step,
+            resume::{self, Step},
         },
     },
     kubernetes::Objects,
@@ -219,4 +225,64 @@ async fn versions_without_an_order_are_told_of_and_nothing_is_posted() {
     scene.publish().await;
     assert_eq!(server.told(), ["ResourceVersionUnusable"]);
     assert_eq!(server.writes(), [""; 0]);
+}
+
+/// The position that some watcher kept.
+fn kept(position: &str) -> Value {
+    let resume = resume::encode(&position.parse().unwrap());
+    json!({"metadata": {
+        "name": resume.name, "uid": "k", "resourceVersion": "7", "annotations": resume.annotations,
+    }})
+}
+
+/// Begins to follow nodes before this server, which is at 99; `expires` if the server then no longer
+/// has the events. Returns what people were told.
+async fn told_by_feed(server: Server, expires: bool) -> Vec<String> {
+    let scene = Scene::new(&server);
+    let (news, mut taken) = mpsc::channel(1);
+    let mut feed = NodeFeed::new(scene.context.clone(), news);
+    assert!(feed.begin().await.is_ok());
+    if expires {
+        let gone = json!({"code": 410, "reason": "Expired", "message": "too old"});
+        drop(server.clone().refusing(&format!("GET {NODES}"), gone));
+        let error = feed.begin().await.err().unwrap();
+        assert_eq!(feed.on_failure(&error), Retry::Soon);
+        assert!(feed.begin().await.is_ok());
+    }
+    drop(feed);
+    while taken.recv().await.is_some() {}
+    scene.publish().await;
+    let told = server.told().into_iter().zip(server.notes());
+    told.map(|(reason, note)| format!("{reason}: {note}")).collect()
+}
+
+/// A list that stood in for missed events was one line of a log, and the only moment at which an
+/// incarnation can be lost.
+#[tokio::test(start_paused = true)]
+async fn missed_events_are_told_of_with_where_they_were() {
+    let resume = format!("{CHECKPOINTS}/resume");
+    let after = |position| Server::default().with(&resume, kept(position));
+    let told = told_by_feed(after("50"), true).await;
+    expect![[r#"
+        [
+            "HistoryMissed: what happened to Nodes between resourceVersions 50 and 99 was not seen: the API server no longer has it. Of Nodes deleted there, only checkpoints tell the labels; of one that was born there too, nothing does",
+        ]
+    "#]]
+    .assert_debug_eq(&told);
+    let told = told_by_feed(after("200"), false).await;
+    expect![[r#"
+        [
+            "HistoryMissed: history went back: Nodes were seen up to resourceVersion 200, and the API server is at 99; what happened between the version it went back to and 99 was not seen. Of Nodes deleted there, only checkpoints tell the labels; of one that was born there too, nothing does",
+        ]
+    "#]]
+    .assert_debug_eq(&told);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_missed_by_who_goes_on_or_begins() {
+    let resume = format!("{CHECKPOINTS}/resume");
+    let nobody = [String::new(); 0];
+    assert_eq!(told_by_feed(Server::default(), false).await, nobody, "a first start");
+    let server = Server::default().with(&resume, kept("50"));
+    assert_eq!(told_by_feed(server, false).await, nobody, "the server has all events");
 }
