@@ -262,6 +262,9 @@ async fn poison_is_set_aside_and_said(stage: &mut Stage) -> Result<()> {
         all.iter().any(|entry| entry["node"] == "poisoned" && entry["quarantined"] == 1)
     });
     ensure!(is_told, "{list}");
+    let show = stage.world.command(&["show", "poisoned"]).await?;
+    let name = format!("(ConfigMap {})", left.name_any());
+    ensure!(String::from_utf8_lossy(&show.stdout).contains(&name), "{show:?}");
     Ok(())
 }
 
