@@ -8,7 +8,7 @@
 //! | [`diff`] | what a restore would change |
 //! | [`restore`] | a restore by hand |
 //! | [`history`] | the snapshots that are kept |
-//! | [`forget`] | a record deleted |
+//! | [`forget`] | a record deleted, and what would bring it back |
 //! | [`transfer`] | all records out, and in again |
 //! | [`uninstall`] | our marks off all nodes, and the stores emptied |
 

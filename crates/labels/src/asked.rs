@@ -25,7 +25,7 @@ struct State {
     answers: BTreeMap<String, Vec<Value>>,
     asked: Vec<String>,
     refusals: Vec<(String, Value)>,
-    told: Vec<String>,
+    told: Vec<(String, String)>,
 }
 
 // === impl Server ===
@@ -54,7 +54,12 @@ impl Server {
 
     /// Why people were told something.
     pub(crate) fn told(&self) -> Vec<String> {
-        self.state.lock().told.clone()
+        self.state.lock().told.iter().map(|(reason, _)| reason.clone()).collect()
+    }
+
+    /// What people were told.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.state.lock().told.iter().map(|(_, note)| note.clone()).collect()
     }
 
     async fn serve(self, request: Request<Body>) -> Result<Response<Body>, kube::Error> {
@@ -78,7 +83,8 @@ impl Server {
 impl State {
     fn answer(&mut self, method: &str, path: &str, body: Value) -> (u16, Value) {
         if path.ends_with("/events") {
-            self.told.push(body["reason"].as_str().unwrap_or_default().to_owned());
+            let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+            self.told.push((text("reason"), text("note")));
             return (201, body);
         }
         let line = format!("{method} {path}");

@@ -27,7 +27,7 @@ pub(crate) struct Metrics {
     missed_deletes_recovered: Family<RecoveredBy, Counter>,
     checkpoint_lag: Seconds,
     watch_gap: Seconds,
-    watch_restarts: Family<Reason, Counter>,
+    watch_restarts: Family<Restart, Counter>,
     processed: Family<OfRow, Counter>,
     restores: Histogram,
     conflicts: Counter,
@@ -45,6 +45,17 @@ pub(crate) enum Store {
     /// As the processor sees it that looks after everything.
     Records,
     /// As every watcher sees it.
+    Checkpoints,
+}
+
+/// What is followed by a watch. Of these, only nodes can be missed for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    Nodes,
+    /// With their labels, by processors.
+    Transactions,
+    /// By watchers.
+    TransactionNames,
     Checkpoints,
 }
 
@@ -85,7 +96,8 @@ struct RecoveredBy {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
+struct Restart {
+    watch: &'static str,
     reason: &'static str,
 }
 
@@ -180,15 +192,17 @@ impl Metrics {
         self.watch_gap.set(seconds);
     }
 
-    pub(crate) fn on_watch_restart(&self, reason: &'static str) {
-        self.watch_restarts.get_or_create(&Reason { reason }).inc();
+    pub(crate) fn on_watch_restart(&self, watched: Watched, reason: &'static str) {
+        let labels = Restart { watch: watched.label(), reason };
+        self.watch_restarts.get_or_create(&labels).inc();
     }
 
-    pub(crate) fn on_watch_end(&self, end: End) {
-        self.on_watch_restart(match end {
+    pub(crate) fn on_watch_end(&self, watched: Watched, end: End) {
+        let reason = match end {
             End::Ended => "ended",
             End::Silent => "silent",
-        });
+        };
+        self.on_watch_restart(watched, reason);
     }
 
     pub(crate) fn on_processed(&self, row: &'static str) {
@@ -233,6 +247,19 @@ impl Store {
             Self::Checkpoints => "checkpoints",
         };
         OfStore { store }
+    }
+}
+
+// === impl Watched ===
+
+impl Watched {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Nodes => "nodes",
+            Self::Transactions => "transactions",
+            Self::TransactionNames => "transaction-names",
+            Self::Checkpoints => "checkpoints",
+        }
     }
 }
 

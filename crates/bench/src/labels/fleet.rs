@@ -34,12 +34,21 @@ struct Replica {
     address: SocketAddr,
 }
 
-/// What the replicas' counters say, summed over all of them.
+/// What the replicas' counters say, summed over some of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) processed: f64,
     pub(super) requests: f64,
+    pub(super) lists: f64,
     pub(super) writes: Writes,
+}
+
+/// The counters of the whole fleet.
+#[derive(Clone, Debug)]
+pub(super) struct FleetCounts {
+    pub(super) all: Counts,
+    /// Asked for by one processor, on average.
+    pub(super) lists_per_processor: f64,
 }
 
 /// The largest resident size of either kind.
@@ -65,19 +74,13 @@ impl Fleet {
         Ok(fleet)
     }
 
-    fn replicas(&self) -> impl Iterator<Item = &Replica> {
-        self.watchers.iter().chain(&self.processors)
-    }
-
-    pub(super) async fn counts(&self) -> Result<Counts> {
-        let mut sum = Counts::default();
-        for replica in self.replicas() {
-            let counts = replica.counts().await?;
-            sum.processed += counts.processed;
-            sum.requests += counts.requests;
-            sum.writes.add(&counts.writes);
-        }
-        Ok(sum)
+    #[expect(clippy::cast_precision_loss, reason = "a handful of replicas")]
+    pub(super) async fn counts(&self) -> Result<FleetCounts> {
+        let mut all = sum(&self.watchers).await?;
+        let of_processors = sum(&self.processors).await?;
+        all.add(&of_processors);
+        let lists_per_processor = of_processors.lists / self.processors.len() as f64;
+        Ok(FleetCounts { all, lists_per_processor })
     }
 
     pub(super) async fn idle_requests_per_second(&mut self, idle: Duration) -> Result<f64> {
@@ -87,7 +90,7 @@ impl Fleet {
         let replicas = self.watchers.len() + self.processors.len();
         #[expect(clippy::cast_precision_loss, reason = "a handful of replicas")]
         let replicas = replicas as f64;
-        Ok((after.requests - before.requests) / idle.as_secs_f64() / replicas)
+        Ok((after.all.requests - before.all.requests) / idle.as_secs_f64() / replicas)
     }
 
     pub(super) fn memory(&self) -> Result<Memory> {
@@ -164,6 +167,25 @@ impl Replica {
     }
 }
 
+async fn sum(replicas: &[Replica]) -> Result<Counts> {
+    let mut sum = Counts::default();
+    for replica in replicas {
+        sum.add(&replica.counts().await?);
+    }
+    Ok(sum)
+}
+
+// === impl Counts ===
+
+impl Counts {
+    fn add(&mut self, others: &Self) {
+        self.processed += others.processed;
+        self.requests += others.requests;
+        self.lists += others.lists;
+        self.writes.add(&others.writes);
+    }
+}
+
 fn read_counts(page: &str) -> Counts {
     let mut counts = Counts::default();
     for line in page.lines().filter(|line| !line.starts_with('#')) {
@@ -173,6 +195,9 @@ fn read_counts(page: &str) -> Counts {
             counts.processed += value;
         } else if sample.starts_with("windlass_labels_api_requests_total") {
             counts.requests += value;
+            if sample.contains("{verb=\"list\",") {
+                counts.lists += value;
+            }
             counts.writes.on_sample(sample, value);
         }
     }
@@ -190,10 +215,11 @@ mod tests {
 windlass_labels_processed_total{row=\"D1\"} 3
 windlass_labels_processed_total{row=\"A3\"} 4
 windlass_labels_api_requests_total{verb=\"get\",resource=\"nodes\",namespace=\"\",code=\"200\"} 10
+windlass_labels_api_requests_total{verb=\"list\",resource=\"nodes\",namespace=\"\",code=\"200\"} 2
 windlass_labels_api_requests_total{verb=\"patch\",resource=\"nodes\",namespace=\"\",code=\"200\"} 5
 ";
         let counts = read_counts(page);
         let made = counts.writes.total().made;
-        assert_eq!([counts.processed, counts.requests, made], [7.0, 15.0, 5.0]);
+        assert_eq!([counts.processed, counts.requests, counts.lists, made], [7.0, 17.0, 2.0, 5.0]);
     }
 }

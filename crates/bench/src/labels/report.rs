@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use serde::Serialize;
 
 use super::{
-    fleet::{Counts, Memory},
+    fleet::{FleetCounts, Memory},
     writes::Writes,
 };
 use crate::{
@@ -41,6 +41,8 @@ pub struct Storm {
     pub transactions_per_second: f64,
     /// For each node that leaves and returns.
     pub writes_per_node: Writes,
+    /// While all of it was queued and worked off.
+    pub lists_per_processor: f64,
     pub watcher_bytes: u64,
     pub processor_bytes: u64,
 }
@@ -78,8 +80,8 @@ impl Storm {
         nodes: usize,
         restored: usize,
         [stored_in, restored_in]: [Duration; 2],
-        before: &Counts,
-        after: &Counts,
+        before: &FleetCounts,
+        after: &FleetCounts,
     ) -> Self {
         let busy = (stored_in + restored_in).as_secs_f64();
         Self {
@@ -87,8 +89,9 @@ impl Storm {
             restored,
             stored_in_s: stored_in.as_secs_f64(),
             restored_in_s: restored_in.as_secs_f64(),
-            transactions_per_second: (after.processed - before.processed) / busy,
-            writes_per_node: after.writes.since(&before.writes, nodes as f64),
+            transactions_per_second: (after.all.processed - before.all.processed) / busy,
+            writes_per_node: after.all.writes.since(&before.all.writes, nodes as f64),
+            lists_per_processor: after.lists_per_processor - before.lists_per_processor,
             watcher_bytes: 0,
             processor_bytes: 0,
         }
@@ -151,6 +154,8 @@ impl fmt::Display for Report {
             let writes = storm.writes_per_node.total();
             row(format!("{of}: writes per node cycle"), format!("{:.1}", writes.made), "≤ 12");
             row(format!("{of}: refused writes"), format!("{:.1}", writes.refused), "");
+            let lists = format!("{:.1}", storm.lists_per_processor);
+            row(format!("{of}: list requests of a processor"), lists, "0");
             let [watcher, processor] = [storm.watcher_bytes, storm.processor_bytes]
                 .map(|bytes| table::bytes(bytes as f64));
             row(format!("{of}: memory of a watcher"), watcher, "≤ 100 MB");

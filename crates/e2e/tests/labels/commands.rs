@@ -31,6 +31,7 @@ cases! {
     diff_and_restore_by_hand,
     history_and_restore_from_the_past,
     forget_needs_an_empty_queue,
+    what_is_forgotten_stays_forgotten,
     export_and_import_round_trip,
     dry_run_processor_writes_nothing,
     dry_run_watcher_writes_nothing,
@@ -127,6 +128,29 @@ async fn forget_needs_an_empty_queue(stage: &mut Stage) -> Result<()> {
     stage.run_both().await?;
     cluster.wait_settled("forgotten").await?;
     ensure!(cluster.labels("forgotten").await?.is_empty(), "restored from nothing");
+    Ok(())
+}
+
+/// A watcher that started after the deletion knows of it from a checkpoint alone. When the node
+/// returns, it would tell the end once more, and the labels that were forgotten would come back.
+async fn what_is_forgotten_stays_forgotten(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    let node = "afresh";
+    cluster.add(node, &gold()).await?;
+    cluster.wait_checkpointed(node, &gold()).await?;
+    cluster.remove(node).await?;
+    cluster.wait_stored(node, &gold()).await?;
+    cluster.wait_settled(node).await?;
+    stage.run(0, 1).await?;
+    stage.run_both().await?;
+    let forgotten = json(stage, &["forget", node]).await?;
+    ensure!(forgotten["labels"] == 2 && forgotten["checkpoints"] == 1, "{forgotten}");
+    cluster.add(node, &BTreeMap::new()).await?;
+    // It has one of its own only when nothing is left to tell of its predecessor.
+    cluster.wait_checkpointed(node, &BTreeMap::new()).await?;
+    cluster.wait_settled(node).await?;
+    ensure!(cluster.labels(node).await?.is_empty(), "restored from nothing");
+    ensure!(cluster.record(node).await?.is_none(), "stored again");
     Ok(())
 }
 
@@ -238,6 +262,9 @@ async fn poison_is_set_aside_and_said(stage: &mut Stage) -> Result<()> {
         all.iter().any(|entry| entry["node"] == "poisoned" && entry["quarantined"] == 1)
     });
     ensure!(is_told, "{list}");
+    let show = stage.world.command(&["show", "poisoned"]).await?;
+    let name = format!("(ConfigMap {})", left.name_any());
+    ensure!(String::from_utf8_lossy(&show.stdout).contains(&name), "{show:?}");
     Ok(())
 }
 

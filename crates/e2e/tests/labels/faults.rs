@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use e2e::labels::{Role, labels};
+use e2e::labels::{CHECKPOINTS, Cluster, Role, labels};
 use e2e::scene::bound;
 use e2e::wait::{Level, pass, wait_for};
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ListParams;
 use rustix::process::Signal;
 
@@ -23,6 +24,21 @@ const STALL: Duration = Duration::from_secs(20);
 /// How long the API server may take to reach a store that was away.
 const ANSWER_WAIT: Duration = Duration::from_secs(60);
 
+/// Writes of which history is robbed: far more than replicas and an API server that starts make
+/// until the last watcher has found its way back, which takes it half a minute at most.
+const VERSIONS_AHEAD: usize = 600;
+
+/// How long a watcher may take to see that history went back: its longest wait between attempts,
+/// and what a busy machine takes.
+const NOTICE_WAIT: Duration = Duration::from_secs(120);
+
+/// How often a watcher has found versions fallen.
+const WENT_BACK: &str = r#"windlass_labels_watch_restarts_total{watch="nodes",reason="went_back"}"#;
+
+/// Nodes that come and go while one watcher of several is stopped: so many that, for some, it is the
+/// one the others wait for.
+const STALL_NODES: usize = 24;
+
 cases! {
     watchers_down_over_delete_and_return_within_history,
     watchers_down_over_delete_and_return_beyond_history,
@@ -33,6 +49,7 @@ cases! {
     storage_is_killed_and_starts_again,
     watcher_stalls,
     history_rolls_back,
+    history_rolls_back_while_replicas_run,
     replicas_are_killed_at_random,
 }
 
@@ -148,15 +165,24 @@ async fn storage_stalls(stage: &mut Stage) -> Result<()> {
 async fn watcher_stalls(stage: &mut Stage) -> Result<()> {
     stage.run(CROWD, CROWD).await?;
     let cluster = stage.cluster();
+    let nodes = names("one-eye", STALL_NODES);
     stage.watchers[0].pause().await?;
-    cluster.remember("one-eye", &gold()).await?;
-    cluster.add("one-eye", &BTreeMap::new()).await?;
-    cluster.wait_restored("one-eye", &gold()).await?;
+    add_each(&cluster, &nodes, labels_of).await?;
+    for_each(&nodes, async |node| cluster.remove(node).await).await?;
+    for node in &nodes {
+        cluster.wait_stored(node, &labels_of(node)).await?;
+    }
+    add_each(&cluster, &nodes, |_| BTreeMap::new()).await?;
+    for node in &nodes {
+        cluster.wait_restored(node, &labels_of(node)).await?;
+    }
     pass(STALL).await?;
     stage.watchers[0].resume()?;
     cluster.remember("one-eye-probe", &gold()).await?;
-    cluster.wait_settled("one-eye").await?;
-    stage.restored_once(&["one-eye".to_owned()]).await?;
+    for node in &nodes {
+        cluster.wait_settled(node).await?;
+    }
+    stage.restored_once(&nodes).await?;
     stage.run(1, 1).await
 }
 
@@ -198,7 +224,7 @@ async fn history_rolls_back(stage: &mut Stage) -> Result<()> {
     cluster.remember("rolled", &gold()).await?;
     cluster.add("alive", &gold()).await?;
     cluster.wait_settled("alive").await?;
-    let backup = stage.back_up().await?;
+    let backup = stage.back_up("rolled").await?;
     stage.run_both().await?;
     cluster.remove("alive").await?;
     cluster.wait_stored("alive", &gold()).await?;
@@ -213,6 +239,61 @@ async fn history_rolls_back(stage: &mut Stage) -> Result<()> {
     cluster.wait_stored("alive", &expected).await?;
     cluster.add("alive", &BTreeMap::new()).await?;
     cluster.wait_restored("alive", &expected).await
+}
+
+/// The same under replicas that go on running. They find versions fallen, list everything and say so;
+/// who is alive again lives for them too.
+async fn history_rolls_back_while_replicas_run(stage: &mut Stage) -> Result<()> {
+    let cluster = stage.run_both().await?;
+    cluster.remember("under-rolled", &gold()).await?;
+    cluster.add("under-alive", &gold()).await?;
+    cluster.wait_settled("under-alive").await?;
+    let backup = stage.back_up("under-replicas").await?;
+    stage.run(2, 2).await?;
+    cluster.remove("under-alive").await?;
+    cluster.wait_stored("under-alive", &gold()).await?;
+    cluster.wait_settled("under-alive").await?;
+    outdistance(&cluster).await?;
+    stage.put_back_under_replicas(&backup).await?;
+    wait_noticed(stage).await?;
+    cluster.add("under-rolled", &BTreeMap::new()).await?;
+    cluster.wait_restored("under-rolled", &gold()).await?;
+    ensure!(cluster.labels("under-alive").await? == gold());
+    cluster.edit("under-alive", &[("rack", Some("r8"))]).await?;
+    cluster.remove("under-alive").await?;
+    let expected = labels(&[("team/tier", "gold"), ("rack", "r8")]);
+    cluster.wait_stored("under-alive", &expected).await?;
+    cluster.add("under-alive", &BTreeMap::new()).await?;
+    cluster.wait_restored("under-alive", &expected).await?;
+    stage.run(1, 1).await
+}
+
+/// Writes so much that versions cannot have risen as far again before every watcher has looked.
+async fn outdistance(cluster: &Cluster) -> Result<()> {
+    for_each(&names("ahead", VERSIONS_AHEAD), async |name| {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(name.to_owned());
+        cluster.post("default", &map).await
+    })
+    .await
+}
+
+/// Every watcher has seen that history went back, and people were told.
+async fn wait_noticed(stage: &Stage) -> Result<()> {
+    for watcher in &stage.watchers {
+        wait_for("a watcher to see that history went back", NOTICE_WAIT, async || {
+            let count = watcher.metric(WENT_BACK).await?;
+            Ok(if count >= 1.0 { Level::Reached(()) } else { Level::Below(format!("{count}")) })
+        })
+        .await?;
+    }
+    let cluster = stage.cluster();
+    wait_for("an Event that tells of it", NOTICE_WAIT, async || {
+        let told = cluster.told_of(CHECKPOINTS).await?;
+        let is_told = told.iter().any(|reason| reason == "HistoryMissed");
+        Ok(if is_told { Level::Reached(()) } else { Level::Below(format!("{told:?}")) })
+    })
+    .await
 }
 
 /// Four watchers and four processors, one of either killed whenever a node has come or gone.

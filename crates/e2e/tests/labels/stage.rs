@@ -202,8 +202,9 @@ impl Stage {
     }
 
     /// A copy of the store's data, taken while nothing runs; replicas are stopped.
-    pub(crate) async fn back_up(&mut self) -> Result<PathBuf> {
-        let backup = self.world.scene.folder("backup")?.join("data");
+    pub(crate) async fn back_up(&mut self, name: &str) -> Result<PathBuf> {
+        let backup = self.world.scene.folder("backup")?.join(name);
+        self.run(0, 0).await?;
         self.pause_cluster().await?;
         copy(self.world.store.data_dir(), &backup)?;
         self.resume_cluster().await?;
@@ -212,6 +213,12 @@ impl Stage {
 
     /// The store as it was; replicas are stopped.
     pub(crate) async fn put_back(&mut self, backup: &PathBuf) -> Result<()> {
+        self.run(0, 0).await?;
+        self.put_back_under_replicas(backup).await
+    }
+
+    /// The store as it was. Whatever replicas run find the API server gone, and then a younger one.
+    pub(crate) async fn put_back_under_replicas(&mut self, backup: &PathBuf) -> Result<()> {
         self.pause_cluster().await?;
         let data = self.world.store.data_dir().clone();
         std::fs::remove_dir_all(&data).context("remove the store's data")?;
@@ -220,7 +227,6 @@ impl Stage {
     }
 
     async fn pause_cluster(&mut self) -> Result<()> {
-        self.run(0, 0).await?;
         self.world.server.kill()?;
         self.world.store.stop().await
     }

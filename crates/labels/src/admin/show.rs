@@ -74,6 +74,8 @@ pub struct ShownCheckpoint {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Queued {
+    /// What the ConfigMap is called.
+    pub name: String,
     pub rv: ResourceVersion,
     /// `added` or `deleted`; absent if it cannot be read.
     #[serde(rename = "type")]
@@ -207,6 +209,7 @@ impl Queued {
         let transaction = Transaction::decode(name, document).ok();
         let quarantined = document.labels.get(QUARANTINED).cloned();
         Self {
+            name: name.to_string(),
             rv: name.rv().clone(),
             kind: transaction.as_ref().map(|transaction| transaction.kind.as_str()),
             source: transaction.as_ref().and_then(|it| it.source).map(|source| source.as_str()),

@@ -3,6 +3,7 @@
 
 mod diff;
 mod dry_run;
+mod forget;
 mod history;
 mod list;
 mod transfer;
@@ -11,6 +12,7 @@ mod uninstall;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use super::{Admin, Options};
 use crate::{
@@ -68,6 +70,18 @@ fn record(node: &str, rv: u32, text: &str) -> Record {
 fn stored(record: &Record) -> Document {
     let uid = Uid(format!("uid of {}", record.snapshot.node));
     Document { uid: Some(uid), rv: Some("90".to_owned()), ..record.encode() }
+}
+
+/// As the API server answers.
+fn object(document: &Document) -> Value {
+    let Document { name, uid, rv, labels, annotations, data, .. } = document;
+    json!({
+        "metadata": {
+            "name": name, "uid": uid.as_ref().map(ToString::to_string), "resourceVersion": rv,
+            "labels": labels, "annotations": annotations,
+        },
+        "data": data,
+    })
 }
 
 fn live(node: &str, text: &str) -> LiveNode {

@@ -16,7 +16,7 @@ use super::{
     record::{Record, Stored, Unreadable},
     settle::{Cause, drift_event, settle},
     snapshot::Snapshot,
-    transaction::{Kind, Poison, Transaction},
+    transaction::{Kind, Poison, Source, Transaction},
 };
 
 /// How much later than the record a node has to be created for its lower resource version to mean
@@ -232,7 +232,9 @@ impl Deletion<'_> {
     }
 
     fn store(&self, row: Row, record: &Record, drift: Option<Event>) -> Decision {
-        let note = format!("{} labels stored as snapshot {}", record.labels().len(), record.rv());
+        let (count, rv) = (record.labels().len(), record.rv());
+        let note =
+            format!("{count} labels stored as snapshot {rv}{}", origin(self.transaction.source));
         let stored = Event::new(EventReason::LabelsStored, note);
         let events = std::iter::once(stored).chain(drift).map(Command::Event);
         let store = Command::StoreRecord(record.encode());
@@ -257,5 +259,53 @@ impl Deletion<'_> {
         let (ours, theirs) = (self.transaction.rv(), record.rv());
         let note = format!("{ours} is later than {theirs}: the node is the younger one");
         Event::new(EventReason::ResourceVersionWentBack, note)
+    }
+}
+
+/// Where labels are from, if they may not be the node's last ones.
+fn origin(source: Option<Source>) -> &'static str {
+    match source {
+        None | Some(Source::Watch) => "",
+        Some(Source::Gap | Source::List) => ", as a watcher last saw them",
+        Some(Source::Checkpoint) => ", from its checkpoint",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::{names::NodeHash, object::Uid};
+
+    /// What is told of a node whose end a watcher learned of like that.
+    fn note(source: Option<Source>) -> String {
+        let (rv, uid): (_, _) = ("20".parse().unwrap(), Some(Uid("u1".to_owned())));
+        let name = TransactionName::new(NodeHash::of("n"), rv);
+        let snapshot = Snapshot {
+            node: "n".to_owned(),
+            uid: uid.clone(),
+            rv: name.rv().clone(),
+            marker: None,
+            labels: [("a".to_owned(), "1".to_owned())].into(),
+        };
+        let kind = Kind::Deleted(snapshot);
+        let transaction =
+            Transaction { name, node: "n".to_owned(), uid, created: None, source, kind };
+        let reading = Reading { stored: Stored::Absent, live: None };
+        let decision = decide(&reading, &transaction, &Policy::default(), Timestamp::UNIX_EPOCH);
+        match decision.commands.last() {
+            Some(Command::Event(event)) => event.note.clone(),
+            other => panic!("{other:?} tells nobody"),
+        }
+    }
+
+    #[test]
+    fn labels_that_may_not_be_the_last_ones_say_where_they_are_from() {
+        let stored = "1 labels stored as snapshot 20";
+        assert_eq!(note(None), stored);
+        assert_eq!(note(Some(Source::Watch)), stored);
+        for source in [Source::Gap, Source::List] {
+            assert_eq!(note(Some(source)), format!("{stored}, as a watcher last saw them"));
+        }
+        assert_eq!(note(Some(Source::Checkpoint)), format!("{stored}, from its checkpoint"));
     }
 }

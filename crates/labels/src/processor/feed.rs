@@ -11,7 +11,7 @@ use super::Context;
 use crate::{
     core::{keys::QUARANTINED, names::TransactionName, object::Uid, queue::Seen},
     kubernetes::{self, Change, Kind, document},
-    metrics::Store,
+    metrics::{Store, Watched},
 };
 
 pub(super) struct Feed {
@@ -100,11 +100,11 @@ impl Source for Feed {
     }
 
     fn on_end(&mut self, end: End) {
-        self.context.metrics.on_watch_end(end);
+        self.context.metrics.on_watch_end(Watched::Transactions, end);
     }
 
     fn on_failure(&mut self, error: &Error) -> Retry {
-        self.context.metrics.on_watch_restart(error.reason());
+        self.context.metrics.on_watch_restart(Watched::Transactions, error.reason());
         if let Error::Unreadable(error) = error {
             self.context.status.on_watch_failed(error);
         }

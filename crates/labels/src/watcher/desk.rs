@@ -63,6 +63,7 @@ pub(super) struct Desk {
     jobs: FuturesUnordered<BoxFuture<'static, Done>>,
     upkeep: usize,
     is_keeping: bool,
+    is_draining: bool,
 }
 
 /// What became of something that was started.
@@ -79,7 +80,16 @@ enum Done {
 impl Desk {
     pub(super) fn new(context: Arc<Context>, engine: Engine, inbox: Inbox) -> Self {
         let jobs = FuturesUnordered::new();
-        Self { context, engine, inbox, kept: None, jobs, upkeep: 0, is_keeping: false }
+        Self {
+            context,
+            engine,
+            inbox,
+            kept: None,
+            jobs,
+            upkeep: 0,
+            is_keeping: false,
+            is_draining: false,
+        }
     }
 
     pub(super) async fn run(mut self, shutdown: CancellationToken) {
@@ -228,7 +238,11 @@ impl Desk {
                 self.upkeep -= 1;
                 match upkept {
                     Some(Upkept::Saved(saved)) => self.engine.on_saved(saved, now),
-                    Some(Upkept::NotNow(node)) => self.engine.on_not_saved(&node, true, now),
+                    // Before the end, whatever is due within the hour is due now, and what would
+                    // tell us that another watcher was faster is no longer read.
+                    Some(Upkept::NotNow(node)) => {
+                        self.engine.on_not_saved(&node, !self.is_draining, now);
+                    }
                     Some(Upkept::Never(node)) => self.engine.on_not_saved(&node, false, now),
                     None => {}
                 }
@@ -243,9 +257,10 @@ impl Desk {
         }
     }
 
-    /// Takes nothing new, and finishes what was begun: posts, checkpoints, and at last how far we
-    /// got.
-    async fn drain(mut self) {
+    /// Takes nothing new, and finishes what was begun: posts, checkpoints, each tried once, and at
+    /// last how far we got.
+    pub(super) async fn drain(mut self) {
+        self.is_draining = true;
         let deadline = Instant::now() + DRAIN_MAX;
         self.finish(deadline).await;
         let step = self.engine.last_step();

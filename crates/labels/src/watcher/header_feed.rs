@@ -11,6 +11,7 @@ use super::{Context, status::Watch};
 use crate::{
     core::object::Document,
     kubernetes::{self, Change, Kind, Store, header},
+    metrics::Watched,
 };
 
 /// What there is to know of ConfigMaps, without their data.
@@ -63,6 +64,13 @@ impl HeaderFeed {
     async fn send(&self, news: HeaderNews) -> Result<(), Error> {
         self.news.send(news).await.map_err(|_returned| Error::Closed)
     }
+
+    fn watched(&self) -> Watched {
+        match self.watch {
+            Watch::TransactionNames => Watched::TransactionNames,
+            Watch::Checkpoints => Watched::Checkpoints,
+        }
+    }
 }
 
 impl Source for HeaderFeed {
@@ -101,11 +109,11 @@ impl Source for HeaderFeed {
     }
 
     fn on_end(&mut self, end: End) {
-        self.context.metrics.on_watch_end(end);
+        self.context.metrics.on_watch_end(self.watched(), end);
     }
 
     fn on_failure(&mut self, error: &Error) -> Retry {
-        self.context.metrics.on_watch_restart(error.reason());
+        self.context.metrics.on_watch_restart(self.watched(), error.reason());
         let Error::Unreadable(error) = error else { return Retry::Later };
         self.context.status.on_watch_failed(self.watch, error);
         match self.position.take_if(|_| error.kind == Kind::Expired) {

@@ -23,6 +23,7 @@ use crate::{
         },
     },
     kubernetes::{self, Change, Kind, Unreadable, live_node},
+    metrics::Watched,
 };
 
 /// What there is to know of nodes, in order.
@@ -45,8 +46,8 @@ enum Start {
     Kept,
     /// Where the last watch ended.
     At(ResourceVersion),
-    /// Nowhere: the server no longer has what follows.
-    Lost,
+    /// Nowhere: the server no longer has what follows this.
+    Lost(ResourceVersion),
 }
 
 pub(super) struct NodeFeed {
@@ -80,21 +81,29 @@ impl NodeFeed {
     /// Where to watch from. The server is asked for its position first, each time: a watch from a
     /// position in its future would wait in silence.
     async fn position(&mut self) -> Result<ResourceVersion, Error> {
-        let begin = match self.start.clone() {
-            Start::Lost => Begin::Relist(Reason::Expired),
-            Start::At(at) => resume::begin(Some(at), &self.server().await?),
-            Start::Kept => resume::begin(self.kept().await?, &self.server().await?),
+        let (last, begin) = match self.start.clone() {
+            Start::Lost(last) => (Some(last), Begin::Relist(Reason::Expired)),
+            Start::At(at) => self.begin_after(Some(at)).await?,
+            Start::Kept => {
+                let kept = self.kept().await?;
+                self.begin_after(kept).await?
+            }
         };
         let from = match begin {
             Begin::Watch { from } => from,
-            Begin::Relist(reason) => self.relist(reason).await?,
+            Begin::Relist(reason) => self.relist(reason, last.as_ref()).await?,
         };
         self.start = Start::At(from.clone());
         Ok(from)
     }
 
-    async fn server(&self) -> Result<ResourceVersion, Error> {
-        Ok(position(&self.context.objects).await?)
+    async fn begin_after(
+        &self,
+        last: Option<ResourceVersion>,
+    ) -> Result<(Option<ResourceVersion>, Begin), Error> {
+        let server = position(&self.context.objects).await?;
+        let begin = resume::begin(last.clone(), &server);
+        Ok((last, begin))
     }
 
     async fn kept(&self) -> Result<Option<ResourceVersion>, Error> {
@@ -107,13 +116,41 @@ impl NodeFeed {
         }))
     }
 
-    async fn relist(&mut self, reason: Reason) -> Result<ResourceVersion, Error> {
-        self.context.metrics.on_watch_restart(reason.as_str());
+    /// Stands in for the events after `last`.
+    async fn relist(
+        &mut self,
+        reason: Reason,
+        last: Option<&ResourceVersion>,
+    ) -> Result<ResourceVersion, Error> {
+        self.context.metrics.on_watch_restart(Watched::Nodes, reason.as_str());
         let listing = listing(&self.context.objects).await?;
         let position = listing.position.clone();
-        tracing::info!(reason = reason.as_str(), %position, "listed all nodes");
         self.send(NodeNews::Relisted { listing, reason }).await?;
+        self.on_listed(reason, last, &position);
         Ok(position)
+    }
+
+    /// Events were missed, unless these are the first: an incarnation may have come and gone that
+    /// nobody will ever know of.
+    fn on_listed(
+        &self,
+        reason: Reason,
+        last: Option<&ResourceVersion>,
+        position: &ResourceVersion,
+    ) {
+        let Some(last) = last else {
+            tracing::info!(reason = reason.as_str(), %position, "listed all nodes");
+            return;
+        };
+        let reason_text = reason.as_str();
+        tracing::warn!(
+            reason = reason_text, %last, %position,
+            "events of nodes were missed; only checkpoints tell of who was deleted meanwhile"
+        );
+        let Context { events, objects, is_dry_run, .. } = &*self.context;
+        if !is_dry_run {
+            tell::missed(events, objects.checkpoints.namespace(), reason, [last, position]);
+        }
     }
 
     async fn send(&self, news: NodeNews) -> Result<(), Error> {
@@ -167,17 +204,19 @@ impl Source for NodeFeed {
     }
 
     fn on_end(&mut self, end: End) {
-        self.context.metrics.on_watch_end(end);
+        self.context.metrics.on_watch_end(Watched::Nodes, end);
     }
 
     fn on_failure(&mut self, error: &Error) -> Retry {
-        self.context.metrics.on_watch_restart(error.reason());
+        self.context.metrics.on_watch_restart(Watched::Nodes, error.reason());
         self.report(error);
-        if error.is_expired() && !matches!(self.start, Start::Lost) {
-            self.start = Start::Lost;
-            return Retry::Soon;
+        match &self.start {
+            Start::At(last) if error.is_expired() => {
+                self.start = Start::Lost(last.clone());
+                Retry::Soon
+            }
+            _ => Retry::Later,
         }
-        Retry::Later
     }
 }
 

@@ -1,7 +1,13 @@
 //! The watcher's single steps before a server that refuses on demand: what it asks, what it tells, and
 //! whether it calls itself ready. Against a real server it is tested in `e2e`.
 
-use kubekit::{events, follow::Source as _, health::Health, metrics::Events as EventMetrics};
+use expect_test::expect;
+use kubekit::{
+    events,
+    follow::{Retry, Source as _},
+    health::Health,
+    metrics::Events as EventMetrics,
+};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -17,8 +23,13 @@ use crate::{
     core::{
         checkpoint::Checkpoint,
         names::NodeHash,
-        object::{Labels, LiveNode, Uid},
-        watch::{post::Post, resume::Step},
+        object::{Document, Labels, LiveNode, Uid},
+        watch::{
+            checkpoints::Saved,
+            index::{EventKind, NodeEvent},
+            post::Post,
+            resume::{self, Step},
+        },
     },
     kubernetes::Objects,
     options::Namespaces,
@@ -88,6 +99,23 @@ impl Scene {
         self.events.run(shutdown).await;
     }
 
+    /// The desk of a watcher that has read this and is told nothing more.
+    fn desk(&self, server: &Server, engine: Engine) -> Desk {
+        let options = presence::Options {
+            namespace: "node-metadata-checkpoints".to_owned(),
+            prefix: PRESENCE_PREFIX.to_owned(),
+            id: "w".to_owned(),
+            labels: [].into(),
+            duration: PRESENCE_DURATION,
+            renew_every: PRESENCE_RENEW_EVERY,
+            clock,
+        };
+        let (_, members) = presence::new(server.client(), options).unwrap();
+        let (nodes, transactions) = (mpsc::channel(1).1, mpsc::channel(1).1);
+        let inbox = Inbox { nodes, transactions, checkpoints: mpsc::channel(1).1, members };
+        Desk::new(self.context.clone(), engine, inbox)
+    }
+
     async fn save(&self) -> Upkept {
         save(self.context.clone(), live([].into()), None).await
     }
@@ -127,6 +155,27 @@ async fn what_another_watcher_did_meanwhile_keeps_nobody_from_being_ready() {
     assert!(scene.health.lack().is_some());
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(scene.health.lack(), None);
+}
+
+/// A watcher that was told to stop tried a checkpoint that was refused again and again, without a
+/// pause, until its eight seconds were over, and then had no time left to keep its position.
+#[tokio::test(start_paused = true)]
+async fn a_refused_checkpoint_is_tried_once_before_the_end_and_the_position_is_kept() {
+    let old = live([].into());
+    let document = Checkpoint::of(&old).encode().unwrap();
+    let path = format!("{CHECKPOINTS}/{}", document.name);
+    let server = (0..100)
+        .fold(Server::default(), |server, _| server.refusing(&format!("PUT {path}"), forbidden()));
+    let scene = Scene::new(&server);
+    let (uid, rv) = (Some(Uid("c".to_owned())), Some("7".to_owned()));
+    let mut engine = Engine::new("w".to_owned(), Duration::from_secs(5), Instant::now().into_std());
+    engine.on_checkpoint(Saved::decode(&Document { uid, rv, ..document }).unwrap());
+    let labels = [("rack".to_owned(), "r7".to_owned())].into();
+    let node = LiveNode { rv: "8".parse().unwrap(), labels, ..old };
+    let event = NodeEvent { kind: EventKind::Modified, node };
+    engine.on_event(event, Instant::now().into_std());
+    scene.desk(&server, engine).drain().await;
+    assert_eq!(server.writes(), [format!("PUT {path}"), format!("POST {CHECKPOINTS}")]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,4 +225,64 @@ async fn versions_without_an_order_are_told_of_and_nothing_is_posted() {
     scene.publish().await;
     assert_eq!(server.told(), ["ResourceVersionUnusable"]);
     assert_eq!(server.writes(), [""; 0]);
+}
+
+/// The position that some watcher kept.
+fn kept(position: &str) -> Value {
+    let resume = resume::encode(&position.parse().unwrap());
+    json!({"metadata": {
+        "name": resume.name, "uid": "k", "resourceVersion": "7", "annotations": resume.annotations,
+    }})
+}
+
+/// Begins to follow nodes before this server, which is at 99; `expires` if the server then no longer
+/// has the events. Returns what people were told.
+async fn told_by_feed(server: Server, expires: bool) -> Vec<String> {
+    let scene = Scene::new(&server);
+    let (news, mut taken) = mpsc::channel(1);
+    let mut feed = NodeFeed::new(scene.context.clone(), news);
+    assert!(feed.begin().await.is_ok());
+    if expires {
+        let gone = json!({"code": 410, "reason": "Expired", "message": "too old"});
+        drop(server.clone().refusing(&format!("GET {NODES}"), gone));
+        let error = feed.begin().await.err().unwrap();
+        assert_eq!(feed.on_failure(&error), Retry::Soon);
+        assert!(feed.begin().await.is_ok());
+    }
+    drop(feed);
+    while taken.recv().await.is_some() {}
+    scene.publish().await;
+    let told = server.told().into_iter().zip(server.notes());
+    told.map(|(reason, note)| format!("{reason}: {note}")).collect()
+}
+
+/// A list that stood in for missed events was one line of a log, and the only moment at which an
+/// incarnation can be lost.
+#[tokio::test(start_paused = true)]
+async fn missed_events_are_told_of_with_where_they_were() {
+    let resume = format!("{CHECKPOINTS}/resume");
+    let after = |position| Server::default().with(&resume, kept(position));
+    let told = told_by_feed(after("50"), true).await;
+    expect![[r#"
+        [
+            "HistoryMissed: what happened to Nodes between resourceVersions 50 and 99 was not seen: the API server no longer has it. Of Nodes deleted there, only checkpoints tell the labels; of one that was born there too, nothing does",
+        ]
+    "#]]
+    .assert_debug_eq(&told);
+    let told = told_by_feed(after("200"), false).await;
+    expect![[r#"
+        [
+            "HistoryMissed: history went back: Nodes were seen up to resourceVersion 200, and the API server is at 99; what happened between the version it went back to and 99 was not seen. Of Nodes deleted there, only checkpoints tell the labels; of one that was born there too, nothing does",
+        ]
+    "#]]
+    .assert_debug_eq(&told);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_missed_by_who_goes_on_or_begins() {
+    let resume = format!("{CHECKPOINTS}/resume");
+    let nobody = [String::new(); 0];
+    assert_eq!(told_by_feed(Server::default(), false).await, nobody, "a first start");
+    let server = Server::default().with(&resume, kept("50"));
+    assert_eq!(told_by_feed(server, false).await, nobody, "the server has all events");
 }

@@ -50,7 +50,7 @@ pub(crate) enum LabelsCommand {
     Restore(RestoreArgs),
     /// Show the snapshots kept of one Node, and what changed between them
     History(HistoryArgs),
-    /// Delete the record of one Node
+    /// Delete the record of one Node, and its checkpoint if it is gone
     Forget(ForgetArgs),
     /// Print all records, to be kept or imported elsewhere
     Export(ExportArgs),

@@ -1,27 +1,16 @@
 //! What would be done is told, and nothing is written.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{admin, record, stored};
+use super::{admin, object, record, stored};
 use crate::{
     admin::{
         Mode,
         transfer::{Export, Outcome},
     },
     asked::{CHECKPOINTS, NODES, RECORDS, Server},
-    core::{names::NodeHash, object::Document},
+    core::names::NodeHash,
 };
-
-fn object(document: &Document) -> Value {
-    let Document { name, uid, rv, labels, annotations, data, .. } = document;
-    json!({
-        "metadata": {
-            "name": name, "uid": uid.as_ref().map(ToString::to_string), "resourceVersion": rv,
-            "labels": labels, "annotations": annotations,
-        },
-        "data": data,
-    })
-}
 
 /// A record of `n`, whose Node lives and is marked.
 fn server() -> Server {

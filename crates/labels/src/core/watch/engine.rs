@@ -304,7 +304,10 @@ impl Engine {
             index: &self.index,
         };
         let rank = |node: &NodeHash| rank(&self.identity, &self.members, &node.to_string());
-        let plan = self.sweep.plan(&findings, |node| rank(node) == Rank::FIRST);
+        // An end that was read may still wait to be posted, and then the checkpoint is all that
+        // outlives us. Whoever has something to post is looked at an hour later.
+        let mine = |node: &NodeHash| rank(node) == Rank::FIRST && !self.order.has_open(node);
+        let plan = self.sweep.plan(&findings, mine);
         self.removals.extend(plan.removals);
         let posts = self.timed(plan.posts, now);
         self.order.on_finding(posts);

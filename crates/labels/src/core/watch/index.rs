@@ -81,6 +81,8 @@ impl Index {
             self.gone.insert(event.node.uid);
             return Outcome { posts, is_changed: false };
         }
+        // Who is alive after its end was read lives in another history than the one that was read.
+        self.gone.remove(&event.node.uid);
         self.nodes.insert(hash, event.node);
         Outcome { posts, is_changed: !is_same }
     }
@@ -99,8 +101,10 @@ impl Index {
         unknown
     }
 
-    /// Forgets everything and begins with these.
+    /// Forgets everything and begins with these. They live, whatever was read before: after a
+    /// rollback of the server's storage an end that was told has not happened yet.
     pub fn on_relisted(&mut self, nodes: Vec<LiveNode>) {
+        nodes.iter().for_each(|node| self.gone.remove(&node.uid));
         let known = std::mem::take(&mut self.nodes);
         self.nodes = nodes.into_iter().map(|node| (NodeHash::of(&node.name), node)).collect();
         for (hash, known) in known {
@@ -124,7 +128,8 @@ impl Index {
         self.nodes.iter()
     }
 
-    /// Whether the end of this incarnation has been read, and so is posted or waits to be.
+    /// Whether the end of this incarnation has been read, and so is posted or waits to be. Which of
+    /// the two, only the order of posts knows.
     #[must_use]
     pub fn is_gone(&self, uid: &Uid) -> bool {
         self.gone.contains(uid)

@@ -38,6 +38,13 @@ impl<T: Ord> Recent<T> {
         }
     }
 
+    /// Forgets a value. Rare, so it may look through all of them.
+    pub fn remove(&mut self, value: &T) {
+        if self.known.remove(value) {
+            self.order.retain(|known| **known != *value);
+        }
+    }
+
     #[must_use]
     pub fn contains(&self, value: &T) -> bool {
         self.known.contains(value)
@@ -56,5 +63,18 @@ mod tests {
         }
         let known: Vec<_> = (1..=3).filter(|value| recent.contains(value)).collect();
         assert_eq!(known, [2, 3]);
+    }
+
+    #[test]
+    fn what_was_removed_is_new_again() {
+        let mut recent = Recent::new(2);
+        recent.insert(1);
+        recent.insert(2);
+        recent.remove(&1);
+        assert!(!recent.contains(&1));
+        recent.insert(1);
+        recent.insert(3);
+        let known: Vec<_> = (1..=3).filter(|value| recent.contains(value)).collect();
+        assert_eq!(known, [1, 3]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::{
-    metrics::{Locked, PREFIX, Posted, Store},
+    metrics::{Locked, PREFIX, Posted, Store, Watched},
     processor::census::Census,
 };
 
@@ -28,6 +28,11 @@ const PROMISED: [&str; 14] = [
 
 const RULES: &str = include_str!("../../../../../deploy/kubernetes/labels/prometheus-rules.yaml");
 
+const GUIDE: &str = include_str!("../../../../../docs/labels.md");
+
+/// What `kubekit` counts of every service.
+const SHARED: [&str; 2] = ["api_requests_total", "events_total"];
+
 /// The names of what a replica tells after everything has happened once.
 fn scraped() -> BTreeSet<String> {
     let scene = Scene::new(&Server::default(), "p");
@@ -35,7 +40,7 @@ fn scraped() -> BTreeSet<String> {
     let metrics = Metrics::new(&mut registry);
     metrics.on_posted("added", Posted::Created);
     metrics.on_missed_delete("gap");
-    metrics.on_watch_restart("failed");
+    metrics.on_watch_restart(Watched::Nodes, "failed");
     metrics.on_processed("D1");
     metrics.on_lock(Locked::Acquired);
     metrics.set_nodes_restored_ratio(1.0);
@@ -60,12 +65,30 @@ async fn every_promised_number_is_told() {
     assert!(missing.is_empty(), "{missing:?} of {scraped:?}");
 }
 
+#[test]
+fn every_promised_number_is_in_the_guide() {
+    let explained = names(GUIDE);
+    let missing = PROMISED.iter().chain(&SHARED).filter(|name| !explained.contains(**name));
+    assert_eq!(missing.collect::<Vec<_>>(), [&""; 0]);
+}
+
+/// Thresholds are read in the guide and acted on by Prometheus.
+#[test]
+fn alerts_are_the_ones_of_the_guide() {
+    let is_alert = |line: &&str| line.starts_with("| `windlass_labels_");
+    let section = GUIDE.split("## Health and metrics").nth(1).unwrap();
+    let (alerts, _) = section.split_once("as rules of Prometheus").unwrap();
+    let alerts: String = alerts.lines().filter(is_alert).collect();
+    assert_eq!(names(&alerts), names(RULES));
+}
+
 #[tokio::test]
 async fn alerts_are_about_what_is_told() {
     let (alerted, scraped) = (names(RULES), scraped());
     assert!(alerted.is_subset(&scraped), "{:?}", alerted.difference(&scraped));
     let wanted = ["checkpoint_lag_seconds", "oldest_pending_seconds", "quarantined"];
-    let wanted = wanted.into_iter().chain(["watch_gap_seconds"]).map(ToOwned::to_owned);
+    let wanted = wanted.into_iter().chain(["watch_gap_seconds", "watch_restarts_total"]);
+    let wanted = wanted.map(ToOwned::to_owned);
     assert_eq!(alerted, wanted.collect());
 }
 

@@ -1,17 +1,21 @@
 //! One watcher as a process: the engine, and what its surroundings have in flight.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use jiff::{SignedDuration, Timestamp};
 use labels::core::{
     checkpoint::Checkpoint,
     names::NodeHash,
-    object::Document,
+    object::{Document, Uid},
     rv::ResourceVersion,
     transaction::Transaction,
     watch::{
         delivery::{Taken, on_taken, testimony},
         engine::{Engine, Turn, Upkeep},
+        index::EventKind,
         post::{Content, Post},
         relist::Retention,
         resume::{self, Begin, Reason},
@@ -35,6 +39,8 @@ pub(super) enum Fault {
     BelievesEveryName,
     /// Believes the watch to go on although the server has forgotten what follows.
     NeverRelists,
+    /// Takes an end that was read for one that was told, and removes its checkpoint.
+    SweepsWhatItRead,
 }
 
 /// How a request ends.
@@ -59,21 +65,23 @@ struct Running {
     position: Option<ResourceVersion>,
     in_flight: Vec<(Post, Option<Transaction>)>,
     names_read: usize,
+    ends_read: BTreeSet<Uid>,
 }
 
 // === impl Fault ===
 
 impl Fault {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::SkipsFailedPosts,
         Self::KeepsWhatItRead,
         Self::ForgetsToResume,
         Self::BelievesEveryName,
         Self::NeverRelists,
+        Self::SweepsWhatItRead,
     ];
 
     pub(super) fn needs_forgetting(self) -> bool {
-        matches!(self, Self::BelievesEveryName | Self::NeverRelists)
+        matches!(self, Self::BelievesEveryName | Self::NeverRelists | Self::SweepsWhatItRead)
     }
 }
 
@@ -113,6 +121,9 @@ impl Replica {
         match server.after(&position) {
             Ok(Some(event)) => {
                 running.position = Some(event.node.rv.clone());
+                if event.kind == EventKind::Deleted {
+                    running.ends_read.insert(event.node.uid.clone());
+                }
                 running.engine.on_event(event, now);
             }
             Ok(None) => {
@@ -184,11 +195,24 @@ impl Replica {
                     None => running.engine.on_not_saved(&NodeHash::of(&live.name), true, now),
                 }
             }
-            Some(Upkeep::Remove(saved)) => {
-                server.checkpoints.remove(&saved.node_hash().to_string());
-            }
+            Some(Upkeep::Remove(saved)) => server.remove(&saved),
             None => {}
         }
+    }
+
+    /// The hourly look, whenever it comes.
+    pub(super) fn sweep(&mut self, server: &mut Server, now: Instant) {
+        let Some(running) = &mut self.running else { return };
+        if running.position.is_none() {
+            return;
+        }
+        if self.fault == Some(Fault::SweepsWhatItRead) {
+            server
+                .checkpoints
+                .retain(|_, document| !running.ends_read.contains(&decoded(document).meta.uid));
+        }
+        running.see_checkpoints(server);
+        running.engine.on_swept(server.roll(), now);
     }
 }
 
@@ -198,7 +222,13 @@ impl Running {
     fn start(id: String, members: &[String], now: Instant) -> Self {
         let mut engine = Engine::new(id, CHECKPOINT_DELAY, now);
         engine.on_members(members.to_vec());
-        Self { engine, position: None, in_flight: Vec::new(), names_read: 0 }
+        Self {
+            engine,
+            position: None,
+            in_flight: Vec::new(),
+            names_read: 0,
+            ends_read: BTreeSet::new(),
+        }
     }
 
     fn begin(&mut self, server: &Server, fault: Option<Fault>, now: Instant) {

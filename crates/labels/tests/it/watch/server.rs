@@ -10,6 +10,7 @@ use labels::core::{
     transaction::{Kind, Transaction},
     watch::{
         checkpoints::Saved,
+        engine::Roll,
         index::{EventKind, NodeEvent},
         relist::Listing,
     },
@@ -111,6 +112,12 @@ impl Server {
         }
     }
 
+    /// For a look at forgotten checkpoints. Nobody stores anything here.
+    pub(super) fn roll(&self) -> Roll {
+        let nodes = self.nodes.values().cloned().collect();
+        Roll { position: self.position(), nodes, stored: BTreeSet::new() }
+    }
+
     pub(super) fn post(&mut self, transaction: &Transaction) -> Answer {
         let document = transaction.encode().expect("small");
         if self.queue.contains_key(&document.name) {
@@ -140,6 +147,14 @@ impl Server {
         let document = Document { rv, ..wanted };
         self.checkpoints.insert(document.name.clone(), document.clone());
         Some(document)
+    }
+
+    /// Removes a checkpoint if it is still this one.
+    pub(super) fn remove(&mut self, saved: &Saved) {
+        let name = saved.node_hash().to_string();
+        if self.checkpoints.get(&name).is_some_and(|found| found.rv == saved.object_rv) {
+            self.checkpoints.remove(&name);
+        }
     }
 
     pub(super) fn keep(&mut self, wanted: Document, over: Option<&Document>) {

@@ -28,7 +28,11 @@ pub(super) async fn forget(arguments: ForgetArgs) -> Outcome {
     let forgotten = admin.forget(&arguments.node, arguments.force, mode(arguments.dry_run)).await;
     let forgotten = forgotten.map_err(connect::failure)?;
     print::answer(&forgotten, arguments.output, forgotten_line)?;
-    told(arguments.dry_run, "deleted the record");
+    let done = match forgotten.checkpoints {
+        0 => "deleted the record",
+        _ => "deleted the record and the checkpoint of the Node that is gone",
+    };
+    told(arguments.dry_run, done);
     Ok(())
 }
 
@@ -56,8 +60,9 @@ fn told(is_dry_run: bool, done: &str) {
 fn forgotten_line(forgotten: &Forgotten) -> String {
     let labels =
         forgotten.labels.map_or_else(|| "unreadable".to_owned(), |count| count.to_string());
-    let row = [forgotten.node.clone(), labels, forgotten.queued.to_string()];
-    print::table(["NODE", "LABELS", "QUEUED"], [row])
+    let Forgotten { node, checkpoints, queued, .. } = forgotten;
+    let row = [node.clone(), labels, checkpoints.to_string(), queued.to_string()];
+    print::table(["NODE", "LABELS", "CHECKPOINTS", "QUEUED"], [row])
 }
 
 fn uninstalled_lines(uninstalled: &Uninstalled) -> String {

@@ -163,8 +163,11 @@ fn record_line(show: &Show) -> String {
 fn queued(queued: &Queued) -> String {
     let kind = queued.kind.unwrap_or("unreadable");
     let source = queued.source.map_or_else(String::new, |source| format!(" by {source}"));
+    // Whoever has to look at it needs its name; it is too long to be shown of every one.
     let quarantined = queued.quarantined.as_ref();
-    let quarantined = quarantined.map_or_else(String::new, |why| format!(", quarantined: {why}"));
+    let quarantined = quarantined.map_or_else(String::new, |why| {
+        format!(", quarantined: {why} (ConfigMap {})", queued.name)
+    });
     format!("{} {kind}{source}{quarantined}", queued.rv)
 }
 

@@ -142,6 +142,52 @@ fn a_sweep_tells_before_it_removes_and_saves_who_has_no_checkpoint() {
     assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
 }
 
+/// An end counted as told once it was read. While its post waited for a server that refused, the
+/// hourly look removed the checkpoint, and a watcher that died then took the labels with it.
+#[test]
+fn a_checkpoint_whose_end_is_read_and_not_posted_is_not_removed() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.read(EventKind::Deleted, "a u1 8 x=1");
+    watcher.sweep("9", &["b u2 6"]);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None, "its post waits");
+    let Some(Turn::Post(post)) = watcher.engine.take_post(watcher.now) else {
+        panic!("the end of u1 is to be told");
+    };
+    watcher.sweep("9", &["b u2 6"]);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None, "its post is under way");
+    watcher.engine.on_posted(&post);
+    watcher.sweep("9", &["b u2 6"]);
+    let remove = Upkeep::Remove(saved("a u1 5 x=1"));
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(remove));
+}
+
+/// An end was read, then the server's storage was put back to before it. The incarnation lived on
+/// and ended for good while no events came, and nobody told: it was remembered as gone.
+#[test]
+fn an_end_that_was_rolled_back_is_told_when_it_comes_unseen() {
+    let mut watcher = Watcher::new();
+    watcher.read(EventKind::Added, "a u1 5 x=1");
+    watcher.read(EventKind::Deleted, "a u1 8 x=1");
+    watcher.post_all();
+    watcher.relist("6", &["a u1 5 x=1", "b u2 6"], Reason::WentBack);
+    watcher.relist("20", &["b u2 6"], Reason::Expired);
+    assert_eq!(watcher.post_all(), ["a.5 deleted u1 (list) x=1"]);
+}
+
+/// The same where versions had risen again before anyone asked, so that the rollback went unnoticed
+/// and an event is the only sign that the incarnation lives.
+#[test]
+fn an_event_of_who_was_gone_brings_it_back() {
+    let mut watcher = Watcher::new();
+    watcher.read(EventKind::Added, "a u1 5 x=1");
+    watcher.read(EventKind::Deleted, "a u1 8 x=1");
+    watcher.read(EventKind::Modified, "a u1 12 x=2");
+    watcher.post_all();
+    watcher.relist("20", &["b u2 6"], Reason::Expired);
+    assert_eq!(watcher.post_all(), ["a.12 deleted u1 (list) x=2"]);
+}
+
 #[test]
 fn a_checkpoint_that_was_taken_over_meanwhile_is_not_removed() {
     let mut watcher = Watcher::new();
