@@ -110,8 +110,11 @@ pub enum Evicted {
 /// How a removal ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// The provider has it; the registry waits for it.
-    HandedOver(Order),
+    /// The provider has it, or may have it if it did not answer; the registry waits for it.
+    HandedOver {
+        order: Order,
+        is_confirmed: bool,
+    },
     RolledBack {
         order: Order,
         why: String,
@@ -170,6 +173,10 @@ impl Drains {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) fn group_of(&self, node: &NodeName) -> Option<&GroupId> {
+        self.0.get(node).map(|drain| &drain.order.group)
     }
 
     /// How many of them have pods that go first.
@@ -329,7 +336,8 @@ impl Drain {
             // It may bear the taint all the same, so the way back is gone.
             Reply::Tainted(effect) => self.give_up(&format!("it could not be tainted: {effect:?}")),
             Reply::Deleted(effect) if effect.may_have_happened() => {
-                return Some(End::HandedOver(order()));
+                let is_confirmed = effect == Effect::Done;
+                return Some(End::HandedOver { order: order(), is_confirmed });
             }
             Reply::Deleted(Effect::Failed(message)) => {
                 self.phase = Phase::RollingBack { why: message };

@@ -226,10 +226,10 @@ impl<'a> Iteration<'a> {
         let (group, now) = (call.group(), self.inputs.now);
         match effect {
             Effect::Done => memory.on_accepted(group),
-            Effect::Failed(_) if !matches!(call, Call::Increase { .. }) => {
+            Effect::Failed(_) | Effect::Unknown if !matches!(call, Call::Increase { .. }) => {
                 memory.on_refused(group, now);
             }
-            // The registry backs off from a group that does not grow.
+            // The registry backs off from a group that does not grow, and waits to see whether it does.
             Effect::Failed(_) | Effect::Unknown | Effect::Stale => {}
         }
         self.touched.insert(group.clone());
@@ -242,7 +242,9 @@ impl<'a> Iteration<'a> {
                 self.has_grown = true;
                 memory.times.added = memory.times.added.max(Some(now));
             }
-            Call::Decrease { .. } => self.has_fixed_sizes |= effect.may_have_happened(),
+            // Without an answer nothing is fixed yet, and others must not wait for one that may never
+            // come.
+            Call::Decrease { .. } => self.has_fixed_sizes |= *effect == Effect::Done,
             Call::Increase { .. } | Call::Delete { .. } => {}
         }
     }

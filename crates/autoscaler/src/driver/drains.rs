@@ -164,9 +164,13 @@ async fn evict<P: Provider, C: Cluster>(
 
 fn tell_end<P: Provider, C: Cluster>(driver: &Driver<P, C>, end: &End, world: &World) {
     match end {
-        End::HandedOver(order) => {
+        End::HandedOver { order, is_confirmed: true } => {
             tracing::info!(node = %order.node, "handed to the provider");
             driver.metrics.on_removed(order);
+        }
+        // Whether it goes, the next listings tell.
+        End::HandedOver { order, is_confirmed: false } => {
+            tracing::warn!(node = %order.node, "the provider did not say whether it removes it");
         }
         End::Vanished(order) => tracing::info!(node = %order.node, "gone before it was removed"),
         End::RolledBack { order, why } => {

@@ -69,7 +69,7 @@ fn an_empty_node_is_tainted_and_handed_over() {
     assert_eq!(removal.after(1), ["delete"]);
     assert!(removal.after(60).is_empty(), "the answer is waited for");
     let end = removal.reply(Reply::Deleted(Effect::Done));
-    assert!(matches!(end, Some(End::HandedOver(_))));
+    assert!(matches!(end, Some(End::HandedOver { is_confirmed: true, .. })));
     assert!(removal.scene.memory.drains.is_empty());
 }
 
@@ -136,7 +136,10 @@ fn the_providers_word_ends_it() {
     let mut silent = Removal::new("").tainted();
     silent.after(1);
     let end = silent.reply(Reply::Deleted(Effect::Unknown));
-    assert!(matches!(end, Some(End::HandedOver(_))), "the registry finds out");
+    assert!(
+        matches!(end, Some(End::HandedOver { is_confirmed: false, .. })),
+        "the registry finds out, and nobody counts it as removed"
+    );
     let mut stale = Removal::new("").tainted();
     stale.after(1);
     assert_eq!(stale.reply(Reply::Deleted(Effect::Stale)), None);
