@@ -279,14 +279,14 @@ impl Drain {
     }
 
     fn begin_evicting(&mut self, sight: &Sight<'_>) -> Vec<Command> {
-        self.phase = Phase::Evicting(Eviction::new(sight, self.order.is_empty));
+        self.phase = Phase::Evicting(Eviction::new(sight, &self.order));
         self.evict(sight)
     }
 
     fn evict(&mut self, sight: &Sight<'_>) -> Vec<Command> {
         let Phase::Evicting(eviction) = &mut self.phase else { return Vec::new() };
         let node = self.order.node.clone();
-        match eviction.step(sight, self.order.is_empty) {
+        match eviction.step(sight, &self.order) {
             Ok(wanted) if wanted.is_empty() && eviction.is_over() => self.hand_over(),
             Ok(wanted) => wanted
                 .into_iter()
