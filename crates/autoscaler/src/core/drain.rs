@@ -93,7 +93,8 @@ pub enum Reply {
         outcome: Evicted,
     },
     Deleted(Effect),
-    /// The provider was not asked: it did not do what it was asked for this group just before.
+    /// The provider was not asked: it did not do what it was asked for this group just before, or the
+    /// group's size was changed in the same iteration.
     Postponed,
     Lifted(Effect),
 }

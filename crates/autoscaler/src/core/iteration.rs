@@ -249,6 +249,12 @@ impl<'a> Iteration<'a> {
         }
     }
 
+    /// Groups whose size it has changed, or tried to.
+    #[must_use]
+    pub fn touched(&self) -> &BTreeSet<GroupId> {
+        &self.touched
+    }
+
     /// What has been found out and done so far.
     #[must_use]
     pub fn account(&self) -> &Account {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
-use registry::NodeName;
+use registry::{GroupId, NodeName};
 
 use super::act::mark_node;
 use super::term::{Sight, Term, TermError};
@@ -24,6 +24,8 @@ struct Scene<'a> {
     change: Option<Change>,
     world: &'a World,
     config: &'a Config,
+    /// Groups of which nothing is deleted now.
+    held: BTreeSet<GroupId>,
 }
 
 // === impl Term ===
@@ -38,18 +40,20 @@ impl Term {
         let world = world::world(&snapshot, BTreeMap::new());
         let change = self.log.is_wanted().then(|| self.log.change_in(snapshot));
         let config = &driver.options.plans;
-        self.step(driver, Scene { change, world: &world, config }).await?;
+        self.step(driver, Scene { change, world: &world, config, held: BTreeSet::new() }).await?;
         self.keep(driver).await
     }
 
-    /// Within an iteration, on what it has looked at.
+    /// Within an iteration, on what it has looked at. A group that it has touched has had its one
+    /// change of size.
     pub(super) async fn step_drains_in<P: Provider, C: Cluster>(
         &mut self,
         driver: &Driver<P, C>,
         sight: &Sight,
+        touched: BTreeSet<GroupId>,
     ) -> Result<(), TermError> {
         let Sight { world, config, .. } = sight;
-        self.step(driver, Scene { change: None, world, config }).await
+        self.step(driver, Scene { change: None, world, config, held: touched }).await
     }
 
     async fn step<P: Provider, C: Cluster>(
@@ -58,7 +62,7 @@ impl Term {
         scene: Scene<'_>,
     ) -> Result<(), TermError> {
         self.may_begin(driver)?;
-        let Scene { change, world, config } = scene;
+        let Scene { change, world, config, held } = scene;
         let now = (driver.clock)();
         let (commands, ends) = self.memory.drains.step(now, (world, &self.registry), config);
         let both = (&commands, &ends);
@@ -73,7 +77,7 @@ impl Term {
         let (calls, writes): (Vec<_>, Vec<_>) =
             commands.into_iter().partition(|command| matches!(command, Command::Delete { .. }));
         self.write_all(driver, writes, world).await?;
-        self.delete(driver, calls, world).await
+        self.delete(driver, (calls, held), world).await
     }
 
     /// What was begun is answered, whatever keeps the rest from being begun.
@@ -109,10 +113,9 @@ impl Term {
     async fn delete<P: Provider, C: Cluster>(
         &mut self,
         driver: &Driver<P, C>,
-        commands: Vec<Command>,
+        (commands, mut held): (Vec<Command>, BTreeSet<GroupId>),
         world: &World,
     ) -> Result<(), TermError> {
-        let mut held = BTreeSet::new();
         for command in commands {
             let Command::Delete { node, call } = command else { continue };
             let reply = match held.contains(call.group()) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use registry::{Facts, Registry};
+use registry::{Facts, GroupId, Registry};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -194,6 +194,7 @@ impl Term {
                 iteration::Next::Ended => break,
             }
         }
+        let touched = iteration.touched().clone();
         let account = iteration.into_account();
         driver.metrics.on_activity(Function::Autoscaling, now, looked.elapsed());
         if let Some(Ending::Complete { .. }) = account.ending {
@@ -201,7 +202,7 @@ impl Term {
         }
         self.log.enter(|| Entry::Decided(Decided::of(&account)));
         self.tell_account(driver, &account, world);
-        self.begin_removals(driver, &account, &sight).await?;
+        self.begin_removals(driver, &account, (&sight, touched)).await?;
         Ok(account)
     }
 
@@ -241,10 +242,10 @@ impl Term {
         &mut self,
         driver: &Driver<P, C>,
         account: &Account,
-        sight: &Sight,
+        (sight, touched): (&Sight, BTreeSet<GroupId>),
     ) -> Result<(), TermError> {
         if driver.options.mode == Mode::Act {
-            return self.step_drains_in(driver, sight).await;
+            return self.step_drains_in(driver, sight, touched).await;
         }
         for order in &account.removals {
             self.foresee(&format!("remove node {}: {:?}", order.node, order.reason));

@@ -175,3 +175,17 @@ fn a_group_whose_removals_are_refused_is_left_alone_for_longer_each_time() {
     // Ten seconds from the taint to the refusal, then 30, 60 and 120.
     assert_eq!(waits, [40, 70, 130], "{}", sim.story());
 }
+
+/// A node that was drained went in the iteration that had just made its group larger: two changes on one
+/// reading of the sizes.
+#[test]
+fn a_drained_node_waits_until_its_group_has_not_just_grown() {
+    let mut sim = idle();
+    sim.run_until(mins(12), |sim| !sim.calls("taint").is_empty());
+    sim.deploy("late", 1, "3");
+    sim.tick();
+    assert_eq!(sim.calls("increase").len(), 1, "{}", sim.story());
+    assert!(sim.calls("delete").is_empty(), "{}", sim.story());
+    sim.tick();
+    assert_eq!((sim.calls("delete").len(), sim.target("a")), (1, 3), "{}", sim.story());
+}
