@@ -18,7 +18,7 @@
 
 mod tell;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fit::{Cluster, NodeId};
 use jiff::Timestamp;
@@ -305,7 +305,9 @@ impl<'a> Iteration<'a> {
         self.stage = Stage::ScalingUp(Box::new(Thought { snapshot }), Box::new(scale_up));
     }
 
-    fn end_scale_up(&mut self, thought: Box<Thought<'a>>, scale_up: ScaleUp<'a>) {
+    fn end_scale_up(&mut self, mut thought: Box<Thought<'a>>, scale_up: ScaleUp<'a>) {
+        // From here on it is thought about the cluster with those pods; this one is only in its way.
+        thought.snapshot.cluster = Cluster::new(&BTreeMap::new());
         let Planned { plan, groups, pods, filled, seated, totals } = scale_up.finish();
         tell::scale_up(&mut self.account, plan.as_ref(), &pods, &groups);
         (self.account.groups, self.account.pods) = (groups, pods);
