@@ -139,7 +139,11 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
     /// One term, from reading the state to losing the lead, or certainty about the state.
     async fn lead(&mut self, stop: &CancellationToken) {
         let pause = TERM_PAUSE.min(self.options.pace.scan_interval);
-        let mut term = match Term::begin(self, stop.clone()).await {
+        let begun = tokio::select! {
+            () = stop.cancelled() => return,
+            begun = Term::begin(self, stop.clone()) => begun,
+        };
+        let mut term = match begun {
             Ok(term) => term,
             Err(error) => {
                 self.on_failure(&error);
@@ -163,9 +167,13 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
                 Ok(next) => self.until_next(&mut term, started, next, stop).await,
                 Err(error) => Err(error),
             };
-            if let Err(error) = rested {
-                self.on_failure(&error);
-                return rest(pause, stop).await;
+            match rested {
+                Ok(()) => {}
+                Err(TermError::Stopping) => return,
+                Err(error) => {
+                    self.on_failure(&error);
+                    return rest(pause, stop).await;
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::failure;
 use crate::id::{GroupId, InstanceId};
 use crate::notice::{EventReason, FailureCode, Notices};
 use crate::registry::Registry;
-use crate::request::{ask, lower};
+use crate::request::{ask, confirm, lower, take_back};
 use crate::save::{STATE_BYTES_MAX, is_full};
 use crate::state::{DELETION_TIMEOUT, Deletion, GroupMemory, Profile};
 use crate::time::later;
@@ -101,13 +101,14 @@ impl Registry {
         match step {
             Step::Requested => ask(&mut memory.own, delta, baseline, (now, config.settle_timeout)),
             Step::Done => {
+                confirm(&mut memory.own);
                 let (size, max) = (baseline.saturating_add(delta), memory.profile.max);
                 let sizes = format!("size set to {size} instead of {baseline} (max: {max})");
                 notices
                     .tell(EventReason::ScaledUpGroup, format!("Scale-up: group {group} {sizes}"));
             }
             Step::Failed { message } => {
-                take_back(memory, delta);
+                take_back(&mut memory.own, delta);
                 let event = format!("Scale-up failed for group {group}: {message}");
                 notices.tell(EventReason::FailedToScaleUpGroup, event);
                 let code = FailureCode::ApiCallError;
@@ -115,7 +116,7 @@ impl Registry {
                 failure::note(Some(memory), failure, (now, config), notices);
             }
             // The request settles: the target will tell.
-            Step::Unknown => {}
+            Step::Unknown => confirm(&mut memory.own),
         }
     }
 
@@ -160,17 +161,6 @@ impl Registry {
             tell_unregistered(instance, step, notices);
         }
     }
-}
-
-/// An increase that did not happen.
-fn take_back(memory: &mut GroupMemory, delta: u32) {
-    lower(&mut memory.own, delta);
-    let Some(own) = &mut memory.own else { return };
-    if let Some(settling) = &mut own.settling {
-        settling.expects = settling.expects.saturating_sub(delta);
-        settling.unseen = settling.unseen.saturating_sub(delta);
-    }
-    own.settling.take_if(|settling| settling.unseen == 0);
 }
 
 /// We lowered a target, or may have, that an increase still waits for.

@@ -94,7 +94,7 @@ impl Registry {
     /// Whether a Node has this machine.
     #[must_use]
     pub fn is_registered(&self, instance: &InstanceId) -> bool {
-        self.view.registered.contains(instance)
+        self.view.nodes.values().any(|node| node.instance.as_ref() == Some(instance))
     }
 
     pub fn groups(&self) -> impl Iterator<Item = &GroupId> {

@@ -4,13 +4,13 @@
 mod groups;
 mod nodes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use crate::config::Times;
 use crate::facts::{Facts, Instance, Node};
-use crate::id::{GroupId, InstanceId, NodeName};
+use crate::id::{GroupId, InstanceId};
 use crate::notice::Report;
 use crate::state::{Profile, State};
 
@@ -18,9 +18,10 @@ use crate::state::{Profile, State};
 #[derive(Debug)]
 pub(crate) struct Sifted<'a> {
     pub(crate) groups: BTreeMap<GroupId, Reading<'a>>,
-    pub(crate) nodes: BTreeMap<&'a NodeName, Placed<'a>>,
-    /// The ids of machines that have a Node.
-    pub(crate) registered: BTreeSet<&'a str>,
+    /// By name; each name once.
+    pub(crate) nodes: Vec<Placed<'a>>,
+    /// The ids of machines that have a Node, in order.
+    pub(crate) registered: Vec<&'a str>,
 }
 
 /// A group as it was read now.
@@ -35,7 +36,17 @@ pub(crate) struct Reading<'a> {
 pub(crate) struct Sizes<'a> {
     pub(crate) group: &'a GroupId,
     pub(crate) target: u32,
-    pub(crate) instances: BTreeMap<&'a InstanceId, &'a Instance>,
+    /// By id; each id once.
+    pub(crate) instances: Vec<&'a Instance>,
+}
+
+/// An instance, and the group that lists it.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// The instance's, at hand: it is compared far more often than the rest is looked at.
+    id: &'a str,
+    group: &'a GroupId,
+    instance: &'a Instance,
 }
 
 /// A node with its group and machine.
@@ -65,10 +76,9 @@ pub(crate) struct Sieve<'a> {
 
 impl Sieve<'_> {
     pub(crate) fn sift<'f>(&mut self, facts: &'f Facts) -> Sifted<'f> {
-        let groups = self.groups(facts);
-        let mut nodes = self.nodes(&facts.nodes, &groups);
-        self.find_twins(&mut nodes);
-        let registered = nodes.values().filter_map(Placed::machine).collect();
+        let (groups, places) = self.groups(facts);
+        let mut nodes = self.nodes(&facts.nodes, &groups, places);
+        let registered = self.find_twins(&mut nodes);
         Sifted { groups, nodes, registered }
     }
 }
@@ -79,6 +89,19 @@ impl Sifted<'_> {
     /// The group's sizes, if they are known.
     pub(crate) fn sizes(&self, group: &GroupId) -> Option<&Sizes<'_>> {
         self.groups.get(group)?.sizes.as_ref().ok()
+    }
+
+    /// Whether a Node has this machine.
+    pub(crate) fn is_registered(&self, instance: &InstanceId) -> bool {
+        self.registered.binary_search(&instance.as_str()).is_ok()
+    }
+}
+
+// === impl Sizes ===
+
+impl Sizes<'_> {
+    pub(crate) fn lists(&self, id: &InstanceId) -> bool {
+        self.instances.binary_search_by_key(&id, |instance| &instance.id).is_ok()
     }
 }
 

@@ -24,7 +24,6 @@ pub(crate) struct View {
     pub(crate) cluster: ClusterHealth,
     /// Of all nodes, managed or not.
     pub(crate) counts: Counts,
-    pub(crate) registered: BTreeSet<InstanceId>,
 }
 
 /// A Node, explained.

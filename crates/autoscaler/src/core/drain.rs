@@ -93,7 +93,8 @@ pub enum Reply {
         outcome: Evicted,
     },
     Deleted(Effect),
-    /// The provider was not asked: it did not do what it was asked for this group just before.
+    /// The provider was not asked: it did not do what it was asked for this group just before, or the
+    /// group's size was changed in the same iteration.
     Postponed,
     Lifted(Effect),
 }
@@ -110,8 +111,11 @@ pub enum Evicted {
 /// How a removal ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
-    /// The provider has it; the registry waits for it.
-    HandedOver(Order),
+    /// The provider has it, or may have it if it did not answer; the registry waits for it.
+    HandedOver {
+        order: Order,
+        is_confirmed: bool,
+    },
     RolledBack {
         order: Order,
         why: String,
@@ -170,6 +174,10 @@ impl Drains {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(super) fn group_of(&self, node: &NodeName) -> Option<&GroupId> {
+        self.0.get(node).map(|drain| &drain.order.group)
     }
 
     /// How many of them have pods that go first.
@@ -272,14 +280,14 @@ impl Drain {
     }
 
     fn begin_evicting(&mut self, sight: &Sight<'_>) -> Vec<Command> {
-        self.phase = Phase::Evicting(Eviction::new(sight, self.order.is_empty));
+        self.phase = Phase::Evicting(Eviction::new(sight, &self.order));
         self.evict(sight)
     }
 
     fn evict(&mut self, sight: &Sight<'_>) -> Vec<Command> {
         let Phase::Evicting(eviction) = &mut self.phase else { return Vec::new() };
         let node = self.order.node.clone();
-        match eviction.step(sight, self.order.is_empty) {
+        match eviction.step(sight, &self.order) {
             Ok(wanted) if wanted.is_empty() && eviction.is_over() => self.hand_over(),
             Ok(wanted) => wanted
                 .into_iter()
@@ -329,7 +337,8 @@ impl Drain {
             // It may bear the taint all the same, so the way back is gone.
             Reply::Tainted(effect) => self.give_up(&format!("it could not be tainted: {effect:?}")),
             Reply::Deleted(effect) if effect.may_have_happened() => {
-                return Some(End::HandedOver(order()));
+                let is_confirmed = effect == Effect::Done;
+                return Some(End::HandedOver { order: order(), is_confirmed });
             }
             Reply::Deleted(Effect::Failed(message)) => {
                 self.phase = Phase::RollingBack { why: message };

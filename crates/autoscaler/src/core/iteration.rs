@@ -18,7 +18,7 @@
 
 mod tell;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fit::{Cluster, NodeId};
 use jiff::Timestamp;
@@ -226,10 +226,10 @@ impl<'a> Iteration<'a> {
         let (group, now) = (call.group(), self.inputs.now);
         match effect {
             Effect::Done => memory.on_accepted(group),
-            Effect::Failed(_) if !matches!(call, Call::Increase { .. }) => {
+            Effect::Failed(_) | Effect::Unknown if !matches!(call, Call::Increase { .. }) => {
                 memory.on_refused(group, now);
             }
-            // The registry backs off from a group that does not grow.
+            // The registry backs off from a group that does not grow, and waits to see whether it does.
             Effect::Failed(_) | Effect::Unknown | Effect::Stale => {}
         }
         self.touched.insert(group.clone());
@@ -242,9 +242,17 @@ impl<'a> Iteration<'a> {
                 self.has_grown = true;
                 memory.times.added = memory.times.added.max(Some(now));
             }
-            Call::Decrease { .. } => self.has_fixed_sizes |= effect.may_have_happened(),
+            // Without an answer nothing is fixed yet, and others must not wait for one that may never
+            // come.
+            Call::Decrease { .. } => self.has_fixed_sizes |= *effect == Effect::Done,
             Call::Increase { .. } | Call::Delete { .. } => {}
         }
+    }
+
+    /// Groups whose size it has changed, or tried to.
+    #[must_use]
+    pub fn touched(&self) -> &BTreeSet<GroupId> {
+        &self.touched
     }
 
     /// What has been found out and done so far.
@@ -297,7 +305,9 @@ impl<'a> Iteration<'a> {
         self.stage = Stage::ScalingUp(Box::new(Thought { snapshot }), Box::new(scale_up));
     }
 
-    fn end_scale_up(&mut self, thought: Box<Thought<'a>>, scale_up: ScaleUp<'a>) {
+    fn end_scale_up(&mut self, mut thought: Box<Thought<'a>>, scale_up: ScaleUp<'a>) {
+        // From here on it is thought about the cluster with those pods; this one is only in its way.
+        thought.snapshot.cluster = Cluster::new(&BTreeMap::new());
         let Planned { plan, groups, pods, filled, seated, totals } = scale_up.finish();
         tell::scale_up(&mut self.account, plan.as_ref(), &pods, &groups);
         (self.account.groups, self.account.pods) = (groups, pods);

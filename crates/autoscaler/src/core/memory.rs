@@ -12,11 +12,12 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use registry::{GroupId, NodeName};
 use serde::{Deserialize, Serialize};
 
+use super::action::Effect;
 use super::drain::{Drains, End, Reply};
 use super::scale_down::Against;
 use super::template::Sample;
 
-/// A group whose provider refused is left alone for this long …
+/// A group whose provider refused, or did not answer, is left alone for this long …
 const RETRY_FIRST: Duration = Duration::from_secs(30);
 
 /// … and at most for this long.
@@ -42,7 +43,7 @@ pub(super) struct Times {
     pub(super) failed: Option<Timestamp>,
 }
 
-/// A group whose provider refused.
+/// A group whose provider refused, or did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Retry {
     pub(super) until: Timestamp,
@@ -124,6 +125,11 @@ impl Memory {
 
     /// Takes in what came of a command of a removal, and says if the removal is over.
     pub fn on_drain_reply(&mut self, node: &NodeName, reply: Reply, now: Timestamp) -> Option<End> {
+        if let Reply::Deleted(Effect::Failed(_)) = reply
+            && let Some(group) = self.drains.group_of(node).cloned()
+        {
+            self.on_refused(&group, now);
+        }
         let end = self.drains.on_reply(node, reply, now)?;
         self.on_drain_end(&end, now);
         Some(end)
@@ -132,8 +138,11 @@ impl Memory {
     /// Takes in that a removal is over.
     pub fn on_drain_end(&mut self, end: &End, now: Timestamp) {
         match end {
-            End::HandedOver(order) => {
-                self.on_accepted(&order.group);
+            End::HandedOver { order, is_confirmed } => {
+                match is_confirmed {
+                    true => self.on_accepted(&order.group),
+                    false => self.on_refused(&order.group, now),
+                }
                 self.times.deleted = self.times.deleted.max(Some(now));
             }
             End::RolledBack { .. } => self.times.failed = self.times.failed.max(Some(now)),
@@ -145,7 +154,12 @@ impl Memory {
         self.retries.get(group).map(|retry| retry.until).filter(|until| now < *until)
     }
 
+    /// Also after no answer.
     pub(super) fn on_refused(&mut self, group: &GroupId, now: Timestamp) {
+        if self.retry(group, now).is_some() {
+            // Of several nodes on their way out each is refused; that is one refusal more, not many.
+            return;
+        }
         let known = self.retries.get(group);
         let wait = known.map_or(RETRY_FIRST, |retry| (retry.wait * 2).min(RETRY_MAX));
         let until = now.saturating_add(wait).unwrap_or(Timestamp::MAX);
@@ -171,17 +185,21 @@ mod tests {
 
     #[test]
     fn refusals_double_the_wait() {
-        let start: Timestamp = "2026-03-01T08:00:00Z".parse().unwrap();
+        let mut now: Timestamp = "2026-03-01T08:00:00Z".parse().unwrap();
         let (mut memory, group) = (Memory::new(), GroupId::from("g"));
         let mut waits = Vec::new();
         for _ in 0..6 {
-            memory.on_refused(&group, start);
-            let until = memory.retry(&group, start).unwrap();
-            waits.push(until.duration_since(start).as_secs());
+            memory.on_refused(&group, now);
+            let until = memory.retry(&group, now).unwrap();
+            memory.on_refused(&group, now);
+            assert_eq!(memory.retry(&group, now), Some(until), "it is waited for already");
+            waits.push(until.duration_since(now).as_secs());
+            now = until;
         }
         assert_eq!(waits, [30, 60, 120, 240, 300, 300]);
+        memory.on_refused(&group, now);
         memory.on_accepted(&group);
-        assert_eq!(memory.retry(&group, start), None);
+        assert_eq!(memory.retry(&group, now), None);
     }
 
     #[test]

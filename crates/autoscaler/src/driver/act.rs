@@ -19,6 +19,7 @@ impl Term {
         action: &Action,
         world: &World,
     ) -> Result<Effect, TermError> {
+        self.may_begin(driver)?;
         let (node, mark) = match action {
             Action::Call(call) => return self.call(driver, call, world).await,
             Action::Lift(lift) => return self.lift(driver, lift, world).await,
@@ -32,9 +33,6 @@ impl Term {
         if began.elapsed() >= driver.options.soft_taint_duration_max {
             // The next iteration goes on with it.
             return Ok(Effect::Stale);
-        }
-        if !driver.is_leading() {
-            return Err(TermError::Lost);
         }
         Ok(mark_node(driver, node, mark).await)
     }
@@ -50,9 +48,6 @@ impl Term {
         if driver.options.mode != Mode::Act {
             self.foresee(&format!("lift the taint of node {node}: {why}"));
             return Ok(Effect::Done);
-        }
-        if !driver.is_leading() {
-            return Err(TermError::Lost);
         }
         let effect = mark_node(driver, node, Mark::Stays).await;
         if effect == Effect::Done {

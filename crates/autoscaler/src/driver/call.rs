@@ -40,6 +40,8 @@ impl Term {
             self.foresee(&words);
             return Ok(Effect::Stale);
         }
+        // An intent that is saved and not carried out would be waited for by whoever comes next.
+        self.may_begin(driver)?;
         let requested = Outcome { action: intent.clone(), step: Step::Requested };
         if let Err(message) = self.record(driver, requested) {
             return Ok(Effect::Failed(message));
@@ -47,12 +49,8 @@ impl Term {
         let both = (&self.registry, &self.memory);
         let written = self.keeper.write(&*driver.cluster, both, (driver.clock)()).await;
         written.map_err(TermError::Save)?;
-        if self.stop.is_cancelled() {
-            return Err(TermError::Stopping);
-        }
-        if !driver.is_leading() {
-            return Err(TermError::Lost);
-        }
+        // Saving may have taken its time.
+        self.may_begin(driver)?;
         let effect = match perform(driver.reader.provider(), call, world).await {
             Ok(()) => {
                 tracing::info!(words, "done");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
-use registry::NodeName;
+use registry::{GroupId, NodeName};
 
 use super::act::mark_node;
 use super::term::{Sight, Term, TermError};
@@ -18,6 +18,16 @@ use crate::world;
 /// Writes to the API server under way at once.
 const WRITES_MAX: usize = 16;
 
+/// What removals are stepped on.
+struct Scene<'a> {
+    /// What has changed since it was last recorded, if it is.
+    change: Option<Change>,
+    world: &'a World,
+    config: &'a Config,
+    /// Groups of which nothing is deleted now.
+    held: BTreeSet<GroupId>,
+}
+
 // === impl Term ===
 
 impl Term {
@@ -29,29 +39,30 @@ impl Term {
         let Ok(snapshot) = driver.cluster.snapshot() else { return Ok(()) };
         let world = world::world(&snapshot, BTreeMap::new());
         let change = self.log.is_wanted().then(|| self.log.change_in(snapshot));
-        self.step(change, driver, &world, &driver.options.plans).await?;
+        let config = &driver.options.plans;
+        self.step(driver, Scene { change, world: &world, config, held: BTreeSet::new() }).await?;
         self.keep(driver).await
     }
 
-    /// Within an iteration, on what it has looked at.
+    /// Within an iteration, on what it has looked at. A group that it has touched has had its one
+    /// change of size.
     pub(super) async fn step_drains_in<P: Provider, C: Cluster>(
         &mut self,
         driver: &Driver<P, C>,
         sight: &Sight,
+        touched: BTreeSet<GroupId>,
     ) -> Result<(), TermError> {
-        self.step(None, driver, &sight.world, &sight.config).await
+        let Sight { world, config, .. } = sight;
+        self.step(driver, Scene { change: None, world, config, held: touched }).await
     }
 
     async fn step<P: Provider, C: Cluster>(
         &mut self,
-        change: Option<Change>,
         driver: &Driver<P, C>,
-        world: &World,
-        config: &Config,
+        scene: Scene<'_>,
     ) -> Result<(), TermError> {
-        if !driver.is_leading() {
-            return Err(TermError::Lost);
-        }
+        self.may_begin(driver)?;
+        let Scene { change, world, config, held } = scene;
         let now = (driver.clock)();
         let (commands, ends) = self.memory.drains.step(now, (world, &self.registry), config);
         let both = (&commands, &ends);
@@ -65,13 +76,36 @@ impl Term {
         }
         let (calls, writes): (Vec<_>, Vec<_>) =
             commands.into_iter().partition(|command| matches!(command, Command::Delete { .. }));
-        let writes: Vec<_> =
-            writes.into_iter().map(|command| write(driver, command, world)).collect();
-        let replies: Vec<_> = stream::iter(writes).buffer_unordered(WRITES_MAX).collect().await;
-        for (node, reply) in replies.into_iter().flatten() {
-            self.on_reply(driver, (&node, reply), world);
+        self.write_all(driver, writes, world).await?;
+        self.delete(driver, (calls, held), world).await
+    }
+
+    /// What was begun is answered, whatever keeps the rest from being begun.
+    async fn write_all<P: Provider, C: Cluster>(
+        &mut self,
+        driver: &Driver<P, C>,
+        commands: Vec<Command>,
+        world: &World,
+    ) -> Result<(), TermError> {
+        let term = &*self;
+        let write = |command| async move {
+            // Each on its own: the first of many may take longer than the lead lasts.
+            term.may_begin(driver)?;
+            Ok(write(driver, command, world).await)
+        };
+        let writes: Vec<_> = commands.into_iter().map(write).collect();
+        let written: Vec<Result<_, TermError>> =
+            stream::iter(writes).buffer_unordered(WRITES_MAX).collect().await;
+        let mut refused = Ok(());
+        for reply in written {
+            match reply {
+                Ok(reply) => reply
+                    .into_iter()
+                    .for_each(|(node, reply)| self.on_reply(driver, (&node, reply), world)),
+                Err(error) => refused = Err(error),
+            }
         }
-        self.delete(driver, calls, world).await
+        refused
     }
 
     /// One after the other. A provider that does not answer for a group is waited for once: the rest of
@@ -79,18 +113,17 @@ impl Term {
     async fn delete<P: Provider, C: Cluster>(
         &mut self,
         driver: &Driver<P, C>,
-        commands: Vec<Command>,
+        (commands, mut held): (Vec<Command>, BTreeSet<GroupId>),
         world: &World,
     ) -> Result<(), TermError> {
-        let mut faulty = BTreeSet::new();
         for command in commands {
             let Command::Delete { node, call } = command else { continue };
-            let reply = match faulty.contains(call.group()) {
+            let reply = match held.contains(call.group()) {
                 true => Reply::Postponed,
                 false => Reply::Deleted(self.call(driver, &call, world).await?),
             };
             if matches!(reply, Reply::Deleted(Effect::Failed(_) | Effect::Unknown)) {
-                faulty.insert(call.group().clone());
+                held.insert(call.group().clone());
             }
             self.on_reply(driver, (&node, reply), world);
         }
@@ -164,9 +197,13 @@ async fn evict<P: Provider, C: Cluster>(
 
 fn tell_end<P: Provider, C: Cluster>(driver: &Driver<P, C>, end: &End, world: &World) {
     match end {
-        End::HandedOver(order) => {
+        End::HandedOver { order, is_confirmed: true } => {
             tracing::info!(node = %order.node, "handed to the provider");
             driver.metrics.on_removed(order);
+        }
+        // Whether it goes, the next listings tell.
+        End::HandedOver { order, is_confirmed: false } => {
+            tracing::warn!(node = %order.node, "the provider did not say whether it removes it");
         }
         End::Vanished(order) => tracing::info!(node = %order.node, "gone before it was removed"),
         End::RolledBack { order, why } => {

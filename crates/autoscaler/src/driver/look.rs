@@ -48,7 +48,7 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
     }
 
     /// What the provider says of its groups beside their sizes. Templates are asked for only if pods
-    /// wait: nobody else needs them.
+    /// wait, and of groups that may grow for them: nobody else needs them.
     async fn settings(
         &mut self,
         groups: &Result<Vec<Group>, Fault>,
@@ -56,7 +56,10 @@ impl<P: Provider, C: Cluster> Driver<P, C> {
     ) -> BTreeMap<GroupId, GroupSettings> {
         let ids: Vec<GroupId> = groups.iter().flatten().map(|group| group.id.clone()).collect();
         if snapshot.pods.iter().any(|pod| pending::is_unschedulable(pod)) {
-            self.reader.read_templates(&ids).await;
+            let knows = |group: &&Group| group.target.is_ok() && group.instances.is_ok();
+            let known = groups.iter().flatten().filter(knows);
+            let known: Vec<GroupId> = known.map(|group| group.id.clone()).collect();
+            self.reader.read_templates(&known).await;
         }
         let settings = |group: GroupId| {
             let options = self.reader.options(&group).copied();

@@ -86,6 +86,12 @@ impl<P: Provider, C: Cluster> Stepped<P, C> {
         self.keep(term, stepped)
     }
 
+    /// Whoever cancels it tells the loop to stop, as one does with a process.
+    #[must_use]
+    pub fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+
     fn keep(&mut self, term: Term, outcome: Result<(), TermError>) -> Result<(), TermError> {
         self.term = Some(term).filter(|_| !outcome.as_ref().is_err_and(TermError::ends_term));
         outcome

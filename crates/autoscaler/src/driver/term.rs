@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use registry::{Facts, Registry};
+use registry::{Facts, GroupId, Registry};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -159,11 +159,8 @@ impl Term {
         &mut self,
         driver: &mut Driver<P, C>,
     ) -> Result<Account, TermError> {
-        let (now, started) = ((driver.clock)(), Instant::now());
-        driver.reader.provider().refresh().await.map_err(TermError::Refresh)?;
-        driver.metrics.on_activity(Function::CloudProviderRefresh, now, started.elapsed());
-        let mut sight = driver.look(now).await.map_err(TermError::Look)?;
-        driver.metrics.on_activity(Function::UpdateState, now, started.elapsed());
+        let now = (driver.clock)();
+        let mut sight = self.look(driver, now).await?;
         let seed = now.as_second().unsigned_abs();
         let looked = Instant::now();
         self.enter_look(&mut sight, seed);
@@ -176,6 +173,7 @@ impl Term {
         let mut estimate = Estimate::default();
         let mut looks = 0;
         loop {
+            self.may_begin(driver)?;
             match iteration.next(&mut self.registry, &mut self.memory, STEPS) {
                 iteration::Next::Act(action) => {
                     let effect = self.act(driver, &action, world).await?;
@@ -196,6 +194,7 @@ impl Term {
                 iteration::Next::Ended => break,
             }
         }
+        let touched = iteration.touched().clone();
         let account = iteration.into_account();
         driver.metrics.on_activity(Function::Autoscaling, now, looked.elapsed());
         if let Some(Ending::Complete { .. }) = account.ending {
@@ -203,18 +202,50 @@ impl Term {
         }
         self.log.enter(|| Entry::Decided(Decided::of(&account)));
         self.tell_account(driver, &account, world);
-        self.begin_removals(driver, &account, &sight).await?;
+        self.begin_removals(driver, &account, (&sight, touched)).await?;
         Ok(account)
+    }
+
+    /// Whoever was told to stop, or does not lead any more, begins nothing new.
+    pub(super) fn may_begin<P: Provider, C: Cluster>(
+        &self,
+        driver: &Driver<P, C>,
+    ) -> Result<(), TermError> {
+        if self.stop.is_cancelled() {
+            return Err(TermError::Stopping);
+        }
+        if driver.is_leading() { Ok(()) } else { Err(TermError::Lost) }
+    }
+
+    /// Reading changes nothing, so whoever is told to stop does not wait for it.
+    async fn look<P: Provider, C: Cluster>(
+        &self,
+        driver: &mut Driver<P, C>,
+        now: Timestamp,
+    ) -> Result<Sight, TermError> {
+        let started = Instant::now();
+        let looked = async {
+            driver.reader.provider().refresh().await.map_err(TermError::Refresh)?;
+            driver.metrics.on_activity(Function::CloudProviderRefresh, now, started.elapsed());
+            let sight = driver.look(now).await.map_err(TermError::Look)?;
+            driver.metrics.on_activity(Function::UpdateState, now, started.elapsed());
+            Ok(sight)
+        };
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Err(TermError::Stopping),
+            sight = looked => sight,
+        }
     }
 
     async fn begin_removals<P: Provider, C: Cluster>(
         &mut self,
         driver: &Driver<P, C>,
         account: &Account,
-        sight: &Sight,
+        (sight, touched): (&Sight, BTreeSet<GroupId>),
     ) -> Result<(), TermError> {
         if driver.options.mode == Mode::Act {
-            return self.step_drains_in(driver, sight).await;
+            return self.step_drains_in(driver, sight, touched).await;
         }
         for order in &account.removals {
             self.foresee(&format!("remove node {}: {:?}", order.node, order.reason));

@@ -65,6 +65,11 @@ impl Error {
         matches!(self, Self::Unsupported { .. })
     }
 
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        matches!(self, Self::Unknown { .. })
+    }
+
     /// As the registry keeps it, causes included.
     #[must_use]
     pub fn to_fault(&self) -> Fault {

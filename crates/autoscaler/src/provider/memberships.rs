@@ -12,7 +12,11 @@ use super::NodeRef;
 const NEGATIVE_KEPT: SignedDuration = SignedDuration::from_mins(5);
 
 #[derive(Debug, Default)]
-pub(super) struct Memberships(BTreeMap<NodeName, Known>);
+pub(super) struct Memberships {
+    known: BTreeMap<NodeName, Known>,
+    /// Nodes about which the provider said nothing when it was last asked.
+    silent: BTreeSet<NodeName>,
+}
 
 /// An answer, and which question it answered: a Node that changed is another question.
 #[derive(Debug)]
@@ -28,7 +32,7 @@ struct Known {
 impl Memberships {
     /// `None`: ask.
     pub(super) fn get(&self, node: &NodeRef, now: Timestamp) -> Option<Option<&GroupId>> {
-        let known = self.0.get(&node.name)?;
+        let known = self.known.get(&node.name)?;
         let is_same = known.provider_id == node.provider_id && known.labels == node.labels;
         let is_fresh = known.group.is_some() || now.duration_since(known.asked) < NEGATIVE_KEPT;
         (is_same && is_fresh).then_some(known.group.as_ref())
@@ -41,12 +45,23 @@ impl Memberships {
             group,
             asked: now,
         };
-        self.0.insert(node.name.clone(), known);
+        self.silent.remove(&node.name);
+        self.known.insert(node.name.clone(), known);
+    }
+
+    /// There was no answer.
+    pub(super) fn on_silence(&mut self, node: &NodeRef) {
+        self.silent.insert(node.name.clone());
+    }
+
+    pub(super) fn was_silent(&self, node: &NodeRef) -> bool {
+        self.silent.contains(&node.name)
     }
 
     /// Forgets nodes that are gone, which keeps this as small as the cluster.
     pub(super) fn retain(&mut self, nodes: &BTreeSet<&NodeName>) {
-        self.0.retain(|name, _| nodes.contains(name));
+        self.known.retain(|name, _| nodes.contains(name));
+        self.silent.retain(|name| nodes.contains(name));
     }
 }
 
@@ -91,7 +106,19 @@ mod tests {
     fn nodes_that_are_gone_are_forgotten() {
         let mut memberships = Memberships::default();
         memberships.insert(&node("a", "p"), Some("pool".into()), at(0));
+        memberships.on_silence(&node("b", "q"));
         memberships.retain(&BTreeSet::new());
         assert_eq!(memberships.get(&node("a", "p"), at(1)), None);
+        assert!(!memberships.was_silent(&node("b", "q")));
+    }
+
+    #[test]
+    fn a_silence_lasts_until_there_is_an_answer() {
+        let (node, mut memberships) = (node("a", "p"), Memberships::default());
+        memberships.on_silence(&node);
+        assert!(memberships.was_silent(&node));
+        assert_eq!(memberships.get(&node, at(0)), None);
+        memberships.insert(&node, Some("pool".into()), at(1));
+        assert!(!memberships.was_silent(&node));
     }
 }

@@ -6,13 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use registry::{Fault, Group, GroupId, Membership, NodeName};
+use registry::{Fault, Group, GroupId, Instance, Membership, NodeName};
 
 use super::memberships::Memberships;
 use super::{Error, GroupOptions, ListedGroup, NodeRef, Provider, Template};
 
 /// Calls under way at once while everything is read.
 const CALLS_MAX: usize = 16;
+
+/// After so many questions without an answer the rest waits for the next iteration: thousands of nodes
+/// at so many at a time would be minutes in which nothing else is looked at.
+const SILENCES_MAX: usize = 16;
 
 /// What is read of one provider.
 #[derive(Debug)]
@@ -27,6 +31,14 @@ pub struct Reader<P> {
 struct ReadGroup {
     group: Group,
     options: Option<GroupOptions>,
+}
+
+/// What a provider says of a group's sizes.
+struct ReadSizes {
+    target: Result<i64, Fault>,
+    instances: Result<Vec<Instance>, Fault>,
+    /// One of them was not answered at all.
+    is_silent: bool,
 }
 
 // === impl Reader ===
@@ -72,15 +84,34 @@ impl<P: Provider> Reader<P> {
 
     async fn group(&self, listed: ListedGroup, defaults: &GroupOptions) -> ReadGroup {
         let ListedGroup { id, min, max, .. } = listed;
-        let target = self.provider.target(&id).await.map_err(|error| error.to_fault());
-        let instances = self.provider.instances(&id).await.map_err(|error| error.to_fault());
-        let options = self.read_options(&id, defaults).await;
+        let ReadSizes { mut target, instances, is_silent } = self.read_sizes(&id).await;
+        let options = if is_silent {
+            self.options.get(&id).copied()
+        } else {
+            let read = self.read_options(&id, defaults).await;
+            // Without its options a group might be judged by times that are too short for it.
+            target = read.as_ref().map_err(Clone::clone).and(target);
+            read.ok()
+        };
         let times = options.as_ref().map_or(defaults.times, |options| options.times);
-        // Without its options a group might be judged by times that are too short for it.
-        let target = options.as_ref().map_err(Clone::clone).and(target);
-        let options = options.ok();
         let group = Group { id, min, max, exists: true, options: times, target, instances };
         ReadGroup { group, options }
+    }
+
+    /// A provider that is silent about a group is waited for once: the group is stale whatever else it
+    /// would say, and others are waiting.
+    async fn read_sizes(&self, group: &GroupId) -> ReadSizes {
+        let target = self.provider.target(group).await;
+        if let Err(error @ Error::Unknown { .. }) = &target {
+            let instances = Err(Fault("not asked for after that".to_owned()));
+            return ReadSizes { target: Err(error.to_fault()), instances, is_silent: true };
+        }
+        let instances = self.provider.instances(group).await;
+        ReadSizes {
+            is_silent: instances.as_ref().is_err_and(Error::is_unknown),
+            target: target.map_err(|error| error.to_fault()),
+            instances: instances.map_err(|error| error.to_fault()),
+        }
     }
 
     /// The last good ones if they cannot be read now.
@@ -120,7 +151,8 @@ impl<P: Provider> Reader<P> {
         self.templates.get(group)
     }
 
-    /// Who is in which group. Nodes that are not named are forgotten.
+    /// Who is in which group. Nodes that are not named are forgotten. Nodes about which the provider was
+    /// silent are asked about last, so that they keep nobody else from being known.
     pub async fn memberships(
         &mut self,
         nodes: &[NodeRef],
@@ -128,20 +160,31 @@ impl<P: Provider> Reader<P> {
     ) -> BTreeMap<NodeName, Membership> {
         self.memberships.retain(&nodes.iter().map(|node| &node.name).collect());
         let unknown = nodes.iter().filter(|node| self.memberships.get(node, now).is_none());
-        let unknown: Vec<&NodeRef> = unknown.collect();
+        let mut unknown: Vec<&NodeRef> = unknown.collect();
+        unknown.sort_by_key(|node| self.memberships.was_silent(node));
         let provider = &self.provider;
-        let questions = unknown.iter().map(|node| async move { provider.group_of(node).await });
-        let questions: Vec<_> = questions.collect();
-        let answers: Vec<_> = stream::iter(questions).buffered(CALLS_MAX).collect().await;
-        for (node, answer) in unknown.into_iter().zip(answers) {
+        let questions: Vec<_> = unknown
+            .into_iter()
+            .map(|node| async move { (node, provider.group_of(node).await) })
+            .collect();
+        let mut answers = stream::iter(questions).buffer_unordered(CALLS_MAX);
+        let mut silences = 0;
+        while silences < SILENCES_MAX
+            && let Some((node, answer)) = answers.next().await
+        {
             match answer {
                 Ok(group) => self.memberships.insert(node, group, now),
                 Err(error) => {
+                    if error.is_unknown() {
+                        silences += 1;
+                        self.memberships.on_silence(node);
+                    }
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(node = %node.name, error, "the node's group is not known");
                 }
             }
         }
+        drop(answers);
         nodes.iter().map(|node| (node.name.clone(), self.membership(node, now))).collect()
     }
 

@@ -6,7 +6,7 @@ mod places;
 
 use std::collections::BTreeMap;
 
-use autoscaler::core::{Action, Call, Effect, PodKey, PodVerdict};
+use autoscaler::core::{Action, Call, Effect, Ending, PodKey, PodVerdict};
 use chance::Chance;
 
 use crate::scene::Scene;
@@ -141,4 +141,47 @@ fn whatever_calls_come_to_nothing_breaks() {
             assert!(marks.count() <= 10);
         }
     });
+}
+
+/// A decrease without an answer was the end of every iteration, and no group grew any more.
+#[test]
+fn whatever_the_calls_of_one_group_come_to_another_one_grows() {
+    let effects = [Effect::Unknown, Effect::Stale, Effect::Failed("refused".to_owned())];
+    let (mut grown, mut struck) = (0, 0);
+    let counts = std::cell::RefCell::new((&mut grown, &mut struck));
+    worlds(|scene, seed| {
+        let first = add_group(scene);
+        scene.run();
+        // What is missing for so long is given up.
+        scene.now += std::time::Duration::from_mins(16);
+        for (effect, step) in effects.iter().zip(0u64..) {
+            scene.struck = Some((first.clone(), effect.clone()));
+            scene.now += std::time::Duration::from_mins(seed % 7 + step);
+            let account = scene.run();
+            let calls = scene.calls();
+            let is_growing = |call: &&&Call| matches!(call, Call::Increase { group, .. } if group.as_str() == "fine");
+            let is_grown = calls.iter().filter(is_growing).count() == 1;
+            let is_halted = matches!(account.ending, Some(Ending::Unhealthy(_)));
+            assert!(is_grown || is_halted, "seed {seed}, {effect:?}: {account:?}");
+            let mut counts = counts.borrow_mut();
+            *counts.0 += usize::from(is_grown);
+            *counts.1 += calls.iter().filter(|call| call.group().as_str() == first).count();
+        }
+    });
+    assert!(grown > 100 && struck > 10, "grown {grown} times, struck {struck} times");
+}
+
+/// A group beside those of the cluster, and a pod that fits no other. Of the cluster's groups only the
+/// first, which is returned, may have a wrong size; and what waits for one of them is left out, since one
+/// group grows at a time.
+fn add_group(scene: &mut Scene) -> String {
+    let words = &mut scene.words;
+    words.groups.iter_mut().skip(1).for_each(|group| group.target = None);
+    words.pods.retain(|pod| pod.node.is_some());
+    let group = "{id: fine, labels: {only: fine}, new: {}}";
+    words.groups.push(serde_saphyr::from_str(group).unwrap());
+    let pod =
+        "{name: waits, cpu: 1, app: app0, spec: {containers: [], nodeSelector: {only: fine}}}";
+    words.pods.push(serde_saphyr::from_str(pod).unwrap());
+    words.groups[0].id.clone()
 }

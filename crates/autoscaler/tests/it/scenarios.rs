@@ -10,6 +10,7 @@ mod other;
 mod provision;
 mod replay;
 mod stockout;
+mod stopping;
 mod unready;
 
 use crate::sim::Sim;

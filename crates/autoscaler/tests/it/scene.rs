@@ -134,6 +134,8 @@ pub(crate) struct Scene {
     pub(crate) memory: Memory,
     /// How every call ends.
     pub(crate) effect: Effect,
+    /// Whose calls end otherwise, and how.
+    pub(crate) struck: Option<(String, Effect)>,
     pub(crate) actions: Vec<Action>,
 }
 
@@ -149,6 +151,7 @@ impl Scene {
             registry: Registry::new(registry::Config::default()),
             memory: Memory::new(),
             effect: Effect::Done,
+            struck: None,
             actions: Vec::new(),
         }
     }
@@ -161,14 +164,18 @@ impl Scene {
     /// One iteration; what it wanted done is in `actions`.
     pub(crate) fn run(&mut self) -> Account {
         let (facts, world) = (self.facts(), self.world());
-        let Self { now, seed, config, registry, memory, effect, actions, .. } = self;
+        let Self { now, seed, config, registry, memory, effect, struck, actions, .. } = self;
+        let effect_of = |action: &Action| match (action, &struck) {
+            (Action::Call(call), Some((group, own))) if call.group().0 == *group => own,
+            _ => &*effect,
+        };
         let inputs = Inputs { now: *now, seed: *seed, facts: &facts, world: &world, config };
         let mut iteration = Iteration::begin(inputs, registry, memory);
         actions.clear();
         loop {
             match iteration.next(registry, memory, 3) {
                 Next::Act(action) => {
-                    iteration.on_effect(effect, memory);
+                    iteration.on_effect(effect_of(&action), memory);
                     actions.push(action);
                 }
                 Next::Working => {}

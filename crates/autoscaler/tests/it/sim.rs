@@ -24,6 +24,8 @@ use simcloud::scenario::Scenario;
 use kubernetes::Kubernetes;
 use objects::Deployment;
 
+pub(crate) use cluster::{INTERRUPTED, Interruption};
+
 /// What one tick of the clock is.
 pub(crate) const TICK: Duration = Duration::from_secs(10);
 
@@ -60,6 +62,9 @@ pub(crate) struct Sim {
     /// Whether every iteration begins with what was saved.
     pub(crate) restarts_always: bool,
     pub(crate) is_fenced: bool,
+    /// How many targets the loop has read.
+    pub(crate) reads: usize,
+    pub(crate) interruption: Option<Interruption>,
 }
 
 /// Something that happened.
@@ -105,6 +110,8 @@ impl Sim {
             loses_state: false,
             restarts_always: false,
             is_fenced: false,
+            reads: 0,
+            interruption: None,
         };
         sim.kube.tick(&sim.cloud, started);
         for node in sim.kube.nodes.values_mut() {
@@ -138,6 +145,8 @@ impl Sim {
             loses_state: false,
             restarts_always: false,
             is_fenced: self.is_fenced,
+            reads: 0,
+            interruption: None,
         }
     }
 

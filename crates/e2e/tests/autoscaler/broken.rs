@@ -8,15 +8,19 @@ use tokio::time::Instant;
 
 use crate::stage::{Stage, cases, group, target};
 
-cases![
-    a_silent_stockout_is_given_up_and_another_group_grows,
-    a_decrease_that_fails_keeps_no_other_group_from_growing,
-    missing_quota_is_told_at_once_and_another_group_grows,
-    an_instance_that_never_registers_is_deleted,
-    a_node_that_never_starts_is_removed,
-    machines_that_are_lost_are_given_up,
-    a_target_raised_by_hand_is_taken_back,
-];
+cases! {
+    ETCD: [
+        a_silent_stockout_is_given_up_and_another_group_grows,
+        missing_quota_is_told_at_once_and_another_group_grows,
+        an_instance_that_never_registers_is_deleted,
+        a_target_raised_by_hand_is_taken_back,
+    ],
+    AT_LENGTH: [
+        a_decrease_that_fails_keeps_no_other_group_from_growing,
+        a_node_that_never_starts_is_removed,
+        machines_that_are_lost_are_given_up,
+    ],
+}
 
 /// How long sizes may stay wrong, by the flags of these cases.
 const PROVISION: Duration = Duration::from_secs(6);

@@ -8,13 +8,14 @@ use serde_json::json;
 
 use crate::stage::{Stage, cases, target};
 
-cases![
-    waiting_pods_bring_nodes_once,
-    a_killed_autoscaler_asks_for_nothing_twice,
-    a_provider_of_the_older_generation_is_understood,
-    idle_nodes_go,
-    an_unsupported_constraint_brings_nothing,
-];
+cases! {
+    BOTH: [waiting_pods_bring_nodes_once, a_killed_autoscaler_asks_for_nothing_twice],
+    ETCD: [
+        a_provider_of_the_older_generation_is_understood,
+        idle_nodes_go,
+        an_unsupported_constraint_brings_nothing,
+    ],
+}
 
 const POOL: &str = "
 tick: 200ms

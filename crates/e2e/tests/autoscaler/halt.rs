@@ -8,12 +8,10 @@ use serde_json::json;
 
 use crate::stage::{Stage, cases, target};
 
-cases![
-    half_of_the_nodes_unready_halts,
-    four_of_eight_halt,
-    three_of_four_do_not,
-    nodes_of_others_halt_only_if_asked_to,
-];
+cases! {
+    ETCD: [four_of_eight_halt, three_of_four_do_not],
+    AT_LENGTH: [half_of_the_nodes_unready_halts, nodes_of_others_halt_only_if_asked_to],
+}
 
 const POOL: &str = "
 tick: 200ms

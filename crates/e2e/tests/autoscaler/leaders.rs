@@ -11,15 +11,16 @@ use crate::stage::{Stage, cases, target};
 /// Within which who is told to stop ends, and has given its Lease back.
 const STOP_MAX: Duration = Duration::from_secs(10);
 
-cases![
-    only_the_leader_acts,
-    a_leader_that_slept_past_its_lease_does_not_act,
-    a_leader_told_to_stop_ends_soon_and_gives_its_lease_back,
-    a_dry_run_changes_nothing,
-    a_record_replays,
-    a_record_that_cannot_be_written_is_told_at_once,
-    people_are_answered_with_and_without_an_instance,
-];
+cases! {
+    ETCD: [
+        only_the_leader_acts,
+        a_leader_that_slept_past_its_lease_does_not_act,
+        a_leader_told_to_stop_ends_soon_and_gives_its_lease_back,
+        a_dry_run_changes_nothing,
+        people_are_answered_with_and_without_an_instance,
+    ],
+    AT_LENGTH: [a_record_replays, a_record_that_cannot_be_written_is_told_at_once],
+}
 
 const POOL: &str = "
 tick: 200ms

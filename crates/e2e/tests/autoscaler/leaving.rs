@@ -8,13 +8,15 @@ use serde_json::Value;
 
 use crate::stage::{Autoscaler, PATIENCE, Stage, TO_BE_DELETED, cases, target};
 
-cases![
-    a_lost_node_goes_though_it_is_in_use,
-    what_is_forbidden_stays,
-    pods_are_evicted_as_their_budget_allows,
-    a_removal_that_was_killed_is_taken_back,
-    what_was_handed_over_is_finished_after_a_kill,
-];
+cases! {
+    ETCD: [a_removal_that_was_killed_is_taken_back],
+    AT_LENGTH: [
+        a_lost_node_goes_though_it_is_in_use,
+        what_is_forbidden_stays,
+        pods_are_evicted_as_their_budget_allows,
+        what_was_handed_over_is_finished_after_a_kill,
+    ],
+}
 
 const POOL: &str = "
 tick: 200ms

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use crate::stage::{Stage, cases, target};
 
-cases![a_killed_store_costs_neither_the_state_nor_a_second_increase];
+cases! {
+    WINDLASS: [a_killed_store_costs_neither_the_state_nor_a_second_increase],
+}
 
 const POOL: &str = "
 tick: 200ms

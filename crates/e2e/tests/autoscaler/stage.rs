@@ -74,21 +74,30 @@ const KNOBS: &[&str] = &[
     "--log-level=debug",
 ];
 
+/// Where a case is played unless tests run at length, when all are played everywhere.
+pub(crate) const BOTH: &[Lane] = &[Lane::Etcd, Lane::Windlass];
+pub(crate) const ETCD: &[Lane] = &[Lane::Etcd];
+pub(crate) const WINDLASS: &[Lane] = &[Lane::Windlass];
+pub(crate) const AT_LENGTH: &[Lane] = &[];
+
 /// One named test.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
+    /// On the others it is left out unless tests run at length, or it is asked for by `--ignored`.
+    pub(crate) by_default: &'static [Lane],
     pub(crate) play: for<'s> fn(&'s mut Stage) -> LocalBoxFuture<'s, Result<()>>,
 }
 
-/// Lists functions as cases under their own names.
+/// Lists functions as cases under their own names, by where they are played.
 macro_rules! cases {
-    ($($case:ident),+ $(,)?) => {
+    ($($lanes:ident: [$($case:ident),+ $(,)?]),+ $(,)?) => {
         pub(crate) fn cases() -> Vec<$crate::stage::Case> {
-            vec![$($crate::stage::Case {
+            vec![$($($crate::stage::Case {
                 name: stringify!($case),
+                by_default: $crate::stage::$lanes,
                 play: |stage| Box::pin($case(stage)),
-            }),+]
+            }),+),+]
         }
     };
 }
@@ -111,6 +120,14 @@ pub(crate) struct Stage {
     scene: Scene,
     /// So that no two processes of cases write to one log.
     started: usize,
+}
+
+// === impl Case ===
+
+impl Case {
+    pub(crate) fn is_long(&self, store: Lane) -> bool {
+        !self.by_default.contains(&store)
+    }
 }
 
 // === impl Theatre ===

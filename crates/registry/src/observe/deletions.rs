@@ -14,7 +14,7 @@ impl Round<'_> {
             let Some(reading) = groups.get(&deletion.group) else { return !is_late };
             let Ok(sizes) = &reading.sizes else { return true };
             deletion.is_overdue |= is_late;
-            sizes.instances.contains_key(instance)
+            sizes.lists(instance)
         });
     }
 }

@@ -32,7 +32,7 @@ impl Round<'_> {
     fn forget_errors(&mut self) {
         for (group, memory) in &mut self.state.groups {
             if let Some(sizes) = self.sifted.sizes(group) {
-                memory.counted.retain(|instance| sizes.instances.contains_key(instance));
+                memory.counted.retain(|instance| sizes.lists(instance));
             }
         }
     }

@@ -24,8 +24,8 @@ impl Round<'_> {
             let Ok(sizes) = &reading.sizes else { continue };
             let unregistered = sizes
                 .instances
-                .values()
-                .filter(|instance| !self.sifted.registered.contains(instance.id.as_str()))
+                .iter()
+                .filter(|instance| !self.sifted.is_registered(&instance.id))
                 .map(|instance| self.meet(group, instance, &reading.profile.times));
             seen.extend(unregistered);
             if let Some(view) = self.view.groups.get_mut(group) {
@@ -45,9 +45,7 @@ impl Round<'_> {
         let is_stale = |group| self.sifted.groups.get(group).is_some_and(|it| it.sizes.is_err());
         let known = self.state.instances.iter();
         known
-            .filter(|(id, memory)| {
-                is_stale(&memory.group) && !self.sifted.registered.contains(id.as_str())
-            })
+            .filter(|(id, memory)| is_stale(&memory.group) && !self.sifted.is_registered(id))
             .map(|(id, memory)| (id.clone(), memory.clone()))
             .collect()
     }
@@ -104,5 +102,5 @@ fn since(memory: &InstanceMemory, times: &Times, now: Timestamp) -> Timestamp {
 /// How many machines there are that a lower target could take.
 fn listed(sizes: &Sizes<'_>) -> u32 {
     let is_staying = |it: &&&Instance| it.state != Some(InstanceState::Deleting);
-    count(sizes.instances.values().filter(is_staying))
+    count(sizes.instances.iter().filter(is_staying))
 }

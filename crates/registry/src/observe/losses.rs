@@ -26,7 +26,7 @@ impl Round<'_> {
 
     fn is_lost(&self, group: &GroupId, instance: &InstanceId) -> bool {
         let sizes = self.sifted.sizes(group);
-        let is_listed = sizes.is_none_or(|sizes| sizes.instances.contains_key(instance));
+        let is_listed = sizes.is_none_or(|sizes| sizes.lists(instance));
         let is_ours = self.state.deletions.contains_key(instance);
         let memory = self.state.groups.get(group);
         let is_counted = memory.is_some_and(|memory| memory.counted.contains(instance));

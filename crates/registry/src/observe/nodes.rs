@@ -1,12 +1,14 @@
 //! Every Node gets its class, and what is not ordinary is remembered.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::Round;
 use crate::class::Class;
 use crate::classify::{Sight, drain_began};
 use crate::facts::InstanceState;
-use crate::id::{GroupId, NodeName};
+use crate::id::GroupId;
 use crate::names;
 use crate::readiness::Readiness;
 use crate::sift::Placed;
@@ -18,30 +20,28 @@ use crate::view::{Leave, NodeView};
 
 impl Round<'_> {
     pub(super) fn see_nodes(&mut self) {
-        let nodes = self.sifted.nodes.iter();
-        let seen: Vec<_> = nodes
-            .map(|(name, placed)| (*name, placed.is_counted, self.see(name, placed)))
-            .collect();
-        let (mut views, mut odd) = (Vec::new(), Vec::new());
-        for (name, is_counted, (view, memory)) in seen {
-            if is_counted {
+        let nodes = std::mem::take(&mut self.sifted.nodes);
+        let (mut views, mut odd) = (Vec::with_capacity(nodes.len()), BTreeMap::new());
+        for placed in nodes {
+            let name = &placed.node.name;
+            let (view, memory) = self.see(&placed);
+            if placed.is_counted {
                 self.view.count_node(name, &view, self.config.unready_scope);
             }
             odd.extend(memory.map(|memory| (name.clone(), memory)));
             views.push((name.clone(), view));
         }
-        self.state.nodes = odd.into_iter().collect();
+        self.state.nodes = odd;
         self.view.nodes = views.into_iter().collect();
-        let machines = self.view.nodes.values().filter_map(|node| node.instance.clone());
-        self.view.registered = machines.collect();
         let nodes = &self.view.nodes;
         self.state.unneeded.retain(|name, _| nodes.contains_key(name));
     }
 
     /// What a node is, and what to remember of it: nothing if it is ordinary.
-    fn see(&self, name: &NodeName, placed: &Placed<'_>) -> (NodeView, Option<NodeMemory>) {
+    fn see(&self, placed: &Placed<'_>) -> (NodeView, Option<NodeMemory>) {
         let node = placed.node;
-        let memory = self.state.nodes.get(name).filter(|memory| memory.created == node.created);
+        let memory =
+            self.state.nodes.get(&node.name).filter(|memory| memory.created == node.created);
         let reading = placed.group.and_then(|group| self.sifted.groups.get(group));
         let sight = Sight {
             node,

@@ -2,21 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Reading, Sieve, Sizes};
+use super::{Place, Reading, Sieve, Sizes};
 use crate::facts::{Facts, Group, Instance};
-use crate::id::{GroupId, InstanceId};
+use crate::id::GroupId;
 use crate::notice::Report;
 use crate::state::Profile;
 
 // === impl Sieve ===
 
 impl Sieve<'_> {
-    pub(super) fn groups<'f>(&mut self, facts: &'f Facts) -> BTreeMap<GroupId, Reading<'f>> {
+    /// With all instances of those whose sizes are known, by id.
+    pub(super) fn groups<'f>(
+        &mut self,
+        facts: &'f Facts,
+    ) -> (BTreeMap<GroupId, Reading<'f>>, Vec<Place<'f>>) {
         let groups = match &facts.groups {
             Ok(groups) => groups,
             Err(fault) => {
                 self.reports.push(Report::GroupsUnknown { reason: fault.0.clone() });
-                return self.remembered(&fault.0);
+                return (self.remembered(&fault.0), Vec::new());
             }
         };
         let mut by_id: BTreeMap<&GroupId, Vec<&Group>> = BTreeMap::new();
@@ -32,9 +36,10 @@ impl Sieve<'_> {
                 }
             }
         }
-        self.find_shared(&mut readings);
+        let mut places = places(&readings);
+        self.find_shared(&mut readings, &mut places);
         self.report_stale(&readings);
-        readings
+        (readings, places)
     }
 
     /// The groups of the last listing, of which nothing is known now.
@@ -54,19 +59,23 @@ impl Sieve<'_> {
     }
 
     /// Who has an instance that others have too is not to be believed.
-    fn find_shared(&mut self, readings: &mut BTreeMap<GroupId, Reading<'_>>) {
-        let good = readings.values().filter_map(|reading| reading.sizes.as_ref().ok());
-        let mut ids: Vec<&InstanceId> = good.flat_map(|it| it.instances.keys().copied()).collect();
-        ids.sort();
-        let twice = ids.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-        let shared: BTreeSet<&InstanceId> = twice.collect();
-        for instance in shared.iter().copied().cloned() {
+    fn find_shared<'f>(
+        &mut self,
+        readings: &mut BTreeMap<GroupId, Reading<'f>>,
+        places: &mut Vec<Place<'f>>,
+    ) {
+        let mut sharing: BTreeSet<&GroupId> = BTreeSet::new();
+        for same in places.chunk_by(|one, other| one.id == other.id).filter(|it| it.len() > 1) {
+            let instance = same[0].instance.id.clone();
             self.reports.push(Report::InstanceInSeveralGroups { instance });
+            sharing.extend(same.iter().map(|place| place.group));
         }
-        let has_shared =
-            |sizes: &Sizes<'_>| shared.iter().any(|it| sizes.instances.contains_key(it));
-        for reading in readings.values_mut() {
-            if reading.sizes.as_ref().is_ok_and(has_shared) {
+        if sharing.is_empty() {
+            return;
+        }
+        places.retain(|place| !sharing.contains(place.group));
+        for group in sharing {
+            if let Some(reading) = readings.get_mut(group) {
                 reading.sizes = Err("an instance is listed in another group too".to_owned());
             }
         }
@@ -98,15 +107,28 @@ fn accept<'f>(same: &[&'f Group]) -> Result<&'f Group, &'static str> {
     }
 }
 
+fn places<'f>(readings: &BTreeMap<GroupId, Reading<'f>>) -> Vec<Place<'f>> {
+    let good = readings.values().filter_map(|reading| reading.sizes.as_ref().ok());
+    let place = |group, instance: &'f Instance| Place { id: instance.id.as_str(), group, instance };
+    let places = good.flat_map(|it| it.instances.iter().map(|each| place(it.group, each)));
+    let mut places: Vec<Place<'f>> = places.collect();
+    places.sort_by_key(|place| place.id);
+    places
+}
+
 fn sizes(group: &Group) -> Result<Sizes<'_>, String> {
     let target = group.target.as_ref().map_err(|fault| format!("target: {}", fault.0))?;
     let listed = group.instances.as_ref().map_err(|fault| format!("instances: {}", fault.0))?;
-    let mut instances: BTreeMap<&InstanceId, &Instance> = BTreeMap::new();
-    for instance in listed {
-        // Which of two with the same id counts must not depend on their order.
-        let known = instances.entry(&instance.id).or_insert(instance);
-        *known = (*known).max(instance);
-    }
+    let mut instances: Vec<&Instance> = listed.iter().collect();
+    instances.sort();
+    // Which of two with the same id counts must not depend on their order: it is the last.
+    instances.dedup_by(|next, last| {
+        let is_same = next.id == last.id;
+        if is_same {
+            *last = *next;
+        }
+        is_same
+    });
     let target = u32::try_from(*target).unwrap_or(u32::MAX);
     Ok(Sizes { group: &group.id, target, instances })
 }

@@ -2,23 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Placed, Reading, Sieve};
+use super::{Place, Placed, Reading, Sieve};
 use crate::facts::{Instance, Membership, Node};
-use crate::id::{GroupId, NodeName};
+use crate::id::GroupId;
 use crate::notice::Report;
 
 /// Where instances can be looked up.
 struct Machines<'f> {
-    by_id: BTreeMap<&'f str, Place<'f>>,
+    /// By id.
+    places: Vec<Place<'f>>,
     /// By the last segment of the id; `None` where several have it.
     by_segment: BTreeMap<&'f str, Option<Place<'f>>>,
-}
-
-/// An instance, and the group that lists it.
-#[derive(Clone, Copy)]
-struct Place<'f> {
-    group: &'f GroupId,
-    instance: &'f Instance,
 }
 
 // === impl Sieve ===
@@ -28,18 +22,26 @@ impl Sieve<'_> {
         &mut self,
         nodes: &'f [Node],
         groups: &BTreeMap<GroupId, Reading<'f>>,
-    ) -> BTreeMap<&'f NodeName, Placed<'f>> {
+        places: Vec<Place<'f>>,
+    ) -> Vec<Placed<'f>> {
         let mut sorted: Vec<&Node> = nodes.iter().collect();
-        // Of several with one name the youngest comes last, and so is the one that is collected.
+        // Of several with one name the youngest comes last, and so is the one that is kept.
         sorted.sort_by(|one, other| one.name.cmp(&other.name).then_with(|| one.cmp(other)));
         let twice = sorted.windows(2).filter(|pair| pair[0].name == pair[1].name);
         let twice = twice.map(|pair| Report::NodeListedTwice { node: pair[0].name.clone() });
         self.reports.extend(twice);
         let has_unnamed = nodes.iter().any(|node| node.provider_id.is_empty());
-        let machines = Machines::of(groups, has_unnamed);
-        let placed =
-            sorted.into_iter().map(|node| (&node.name, self.place(node, groups, &machines)));
-        placed.collect()
+        let machines = Machines::of(places, has_unnamed);
+        let placed = sorted.into_iter().map(|node| self.place(node, groups, &machines));
+        let mut placed: Vec<Placed<'_>> = placed.collect();
+        placed.dedup_by(|next, last| {
+            let is_same = next.node.name == last.node.name;
+            if is_same {
+                std::mem::swap(last, next);
+            }
+            is_same
+        });
+        placed
     }
 
     fn place<'f>(
@@ -61,7 +63,7 @@ impl Sieve<'_> {
         machines: &Machines<'f>,
     ) -> (Option<&'f GroupId>, Option<&'f Instance>) {
         let id = Some(node.provider_id.as_str()).filter(|id| !id.is_empty());
-        let named = id.and_then(|id| machines.by_id.get(id));
+        let named = id.and_then(|id| machines.find(id));
         let instance = named.map(|place| place.instance);
         let reading = match &node.membership {
             Membership::Group(group) => groups.get(group),
@@ -111,9 +113,10 @@ impl Sieve<'_> {
         self.reports.push(Report::TimeInFuture { node: node.name.clone(), what });
     }
 
-    /// Of several Nodes with one machine the youngest counts.
-    pub(super) fn find_twins(&mut self, nodes: &mut BTreeMap<&NodeName, Placed<'_>>) {
-        let machines = nodes.values().filter_map(|placed| Some((placed.machine()?, placed.node)));
+    /// Of several Nodes with one machine the youngest counts. All machines that have one are returned,
+    /// by id.
+    pub(super) fn find_twins<'f>(&mut self, nodes: &mut [Placed<'f>]) -> Vec<&'f str> {
+        let machines = nodes.iter().filter_map(|placed| Some((placed.machine()?, placed.node)));
         let mut sorted: Vec<(&str, &Node)> = machines.collect();
         sorted.sort();
         for twins in sorted.chunk_by(|(one, _), (other, _)| one == other) {
@@ -123,29 +126,33 @@ impl Sieve<'_> {
             }
             self.reports.push(Report::InstanceWithSeveralNodes { instance: (*id).into() });
             for (_, twin) in twins {
-                if let Some(placed) = nodes.get_mut(&twin.name) {
-                    placed.has_twin = true;
-                    placed.is_counted = twin.name == youngest.name;
+                let found = nodes.binary_search_by_key(&&twin.name, |placed| &placed.node.name);
+                if let Ok(at) = found {
+                    nodes[at].has_twin = true;
+                    nodes[at].is_counted = twin.name == youngest.name;
                 }
             }
         }
+        let mut registered: Vec<&str> = sorted.into_iter().map(|(id, _)| id).collect();
+        registered.dedup();
+        registered
     }
 }
 
 // === impl Machines ===
 
 impl<'f> Machines<'f> {
-    fn of(groups: &BTreeMap<GroupId, Reading<'f>>, has_unnamed: bool) -> Self {
-        let good = groups.values().filter_map(|reading| reading.sizes.as_ref().ok());
-        let place = |group, instance| Place { group, instance };
-        let places = good.flat_map(|it| it.instances.values().map(|each| place(it.group, each)));
-        let by_id: BTreeMap<&str, Place<'_>> =
-            places.map(|place| (place.instance.id.as_str(), place)).collect();
+    fn of(places: Vec<Place<'f>>, has_unnamed: bool) -> Self {
         let mut by_segment = BTreeMap::new();
-        for place in by_id.values().filter(|_| has_unnamed) {
+        for place in places.iter().filter(|_| has_unnamed) {
             let known = by_segment.entry(place.instance.id.last_segment()).or_insert(Some(*place));
             known.take_if(|known| known.instance.id != place.instance.id);
         }
-        Self { by_id, by_segment }
+        Self { places, by_segment }
+    }
+
+    fn find(&self, id: &str) -> Option<&Place<'f>> {
+        let at = self.places.binary_search_by_key(&id, |place| place.id).ok()?;
+        self.places.get(at)
     }
 }

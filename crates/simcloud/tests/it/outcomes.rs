@@ -79,6 +79,16 @@ async fn a_read_is_repeated_twice() {
 }
 
 #[tokio::test]
+async fn a_read_that_took_all_its_time_is_not_repeated() {
+    let scene = scene("fault: timeout-after-effect, method: NodeGroupTargetSize, count: 1").await;
+    let client = scene.client();
+    let ended = client.target(&group()).await;
+    assert!(matches!(ended, Err(Error::Unknown { .. })), "{ended:?}");
+    assert_eq!(client.target(&group()).await.unwrap(), 1, "only the first goes unanswered");
+    scene.stop().await;
+}
+
+#[tokio::test]
 async fn the_gpu_label_is_asked_for_once() {
     let scene = scene("fault: call-fails, method: GPULabel, from: 1s").await;
     let client = scene.client();

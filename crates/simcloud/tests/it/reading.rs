@@ -4,7 +4,7 @@ use autoscaler::provider::{GroupOptions, NodeRef, Provider, Reader, Template};
 use jiff::SignedDuration;
 use registry::{GroupId, Membership, Times};
 
-use crate::scene::{Scene, started};
+use crate::scene::{Scene, cloud, started};
 
 const GROUPS: &str = "groups:\n\
     - {id: a, max: 3, target: 1, options: {unneeded: 1h}}\n\
@@ -92,6 +92,35 @@ async fn nodes_are_asked_about_once() {
     assert_eq!(known["a-0"], Membership::Group("a".into()));
     assert_eq!(known["z"], Membership::Unknown);
     scene.stop().await;
+}
+
+/// Target, instances and options were asked for in turn, each three times: all other groups waited three
+/// quarters of a minute for one of which nothing was to be known.
+#[tokio::test]
+async fn a_group_about_which_the_provider_is_silent_is_waited_for_once() {
+    let silent = |method| format!("{{fault: timeout-after-effect, group: a, method: {method}}}");
+    let (target, options) = (silent("NodeGroupTargetSize"), silent("NodeGroupGetOptions"));
+    let once = "{fault: call-fails, group: a, method: NodeGroupNodes, count: 1}";
+    let (handle, _) = cloud(&format!("{GROUPS}faults: [{target}, {options}, {once}]"));
+    let groups = Reader::new(handle.clone()).groups(&defaults()).await.unwrap();
+    assert!(groups[0].target.is_err() && groups[0].instances.is_err(), "{groups:?}");
+    assert_eq!(groups[1].target, Ok(2));
+    let a = GroupId::from("a");
+    assert!(handle.instances(&a).await.is_err(), "they were not asked for, so this fails only now");
+    assert!(handle.instances(&a).await.is_ok());
+}
+
+/// Every node was asked about, five seconds for each sixteen of them: minutes for a thousand.
+#[tokio::test]
+async fn a_provider_that_is_silent_about_nodes_is_not_asked_about_all_of_them() {
+    let fault = "{fault: timeout-after-effect, method: NodeGroupForNode, count: 16}";
+    let (handle, _) = cloud(&format!("{GROUPS}faults: [{fault}]"));
+    let mut reader = Reader::new(handle);
+    let nodes: Vec<_> = (10..30).map(|at| node(&format!("z-{at}"), &format!("z://{at}"))).collect();
+    let known = reader.memberships(&nodes, started()).await;
+    assert!(known.values().all(|it| *it == Membership::Unknown), "{known:?}");
+    let known = reader.memberships(&nodes, started()).await;
+    assert!(known.values().all(|it| *it == Membership::Unmanaged), "{known:?}");
 }
 
 #[tokio::test]

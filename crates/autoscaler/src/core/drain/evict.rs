@@ -8,9 +8,11 @@ use std::time::Duration;
 use fit::drain::{Verdict, is_finished, judge};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use registry::RemovalReason;
 use serde::{Deserialize, Serialize};
 
 use super::super::names::DAEMON_EVICTION;
+use super::super::scale_down::Order;
 use super::super::world::{PodKey, annotation, grace, is_daemon, is_expendable, is_mirror};
 use super::{Evicted, GRACE_ALLOWANCE, Sight};
 
@@ -40,15 +42,25 @@ enum Attempt {
     Going {
         since: Timestamp,
     },
+    /// It did not go in time, and goes with a node whose kubelet may not be there to end it.
+    Left,
+}
+
+/// What is to be done about a pod now.
+enum Look {
+    Ask,
+    Wait,
+    /// It was let go, and has not gone.
+    Late,
 }
 
 // === impl Eviction ===
 
 impl Eviction {
-    pub(super) fn new(sight: &Sight<'_>, is_empty: bool) -> Self {
+    pub(super) fn new(sight: &Sight<'_>, order: &Order) -> Self {
         let is_evicted = |pod: &&&Arc<Pod>| match annotation(pod, DAEMON_EVICTION) {
             Some(wish) => wish == "true",
-            None => sight.config.drain.evicts_daemons && !is_empty,
+            None => sight.config.drain.evicts_daemons && !order.is_empty,
         };
         let daemons = sight.pods.iter().filter(|pod| is_daemon(pod) && !is_mirror(pod));
         let daemons = daemons.filter(is_evicted).filter(|pod| !is_finished(pod));
@@ -64,7 +76,7 @@ impl Eviction {
     pub(super) fn step(
         &mut self,
         sight: &Sight<'_>,
-        is_empty: bool,
+        order: &Order,
     ) -> Result<Vec<(PodKey, i64)>, String> {
         let mut seen = BTreeMap::new();
         for pod in sight.pods {
@@ -72,14 +84,20 @@ impl Eviction {
                 seen.insert(PodKey::of(pod), *pod);
             }
         }
-        if is_empty && let Some(pod) = seen.keys().next() {
+        if order.is_empty
+            && let Some(pod) = seen.keys().next()
+        {
             return Err(format!("{pod} came to it"));
         }
         self.pods.retain(|key, _| seen.contains_key(key));
         let mut wanted = Vec::new();
         for (key, pod) in seen {
-            if self.look_at(&key, pod, sight)? {
-                wanted.push((key, grace_secs(pod, sight)));
+            match self.look_at(&key, pod, sight)? {
+                Look::Ask => wanted.push((key, grace_secs(pod, sight))),
+                Look::Wait => {}
+                // Nobody ends pods on a machine that is lost; waited for, it would never go.
+                Look::Late if is_lost(order) => _ = self.pods.insert(key, Attempt::Left),
+                Look::Late => return Err(format!("{key} did not go in time")),
             }
         }
         wanted.append(&mut self.daemons);
@@ -87,18 +105,17 @@ impl Eviction {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.pods.is_empty()
+        self.pods.values().all(|attempt| *attempt == Attempt::Left)
     }
 
-    /// Whether a pod is to be asked now.
-    fn look_at(&mut self, key: &PodKey, pod: &Pod, sight: &Sight<'_>) -> Result<bool, String> {
+    fn look_at(&mut self, key: &PodKey, pod: &Pod, sight: &Sight<'_>) -> Result<Look, String> {
         let (now, limits) = (sight.now, &sight.config.drain);
         let fresh = Attempt::Due { at: now, first: now };
         let attempt = self.pods.entry(key.clone()).or_insert(fresh);
         if let Some(deleted) = &pod.metadata.deletion_timestamp {
             // The API server writes the end of the grace here, at the earliest now.
             let since = deleted.0.min(now);
-            if !matches!(attempt, Attempt::Going { .. }) {
+            if !matches!(attempt, Attempt::Going { .. } | Attempt::Left) {
                 *attempt = Attempt::Going { since };
             }
         }
@@ -108,16 +125,13 @@ impl Eviction {
                     return Err(format!("{key} could not be evicted in time"));
                 }
                 *attempt = Attempt::Asked { first: *first };
-                Ok(true)
+                Ok(Look::Ask)
             }
-            Attempt::Due { .. } | Attempt::Asked { .. } => Ok(false),
+            Attempt::Due { .. } | Attempt::Asked { .. } | Attempt::Left => Ok(Look::Wait),
             Attempt::Going { since } => {
                 let secs = u64::try_from(grace_secs(pod, sight)).unwrap_or(0);
                 let limit = Duration::from_secs(secs) + GRACE_ALLOWANCE;
-                if has_passed(*since, limit, now) {
-                    return Err(format!("{key} did not go in time"));
-                }
-                Ok(false)
+                Ok(if has_passed(*since, limit, now) { Look::Late } else { Look::Wait })
             }
         }
     }
@@ -141,6 +155,7 @@ impl fmt::Display for Eviction {
             Attempt::Due { .. } => format!("{pod} is asked again"),
             Attempt::Asked { .. } => format!("{pod} is asked"),
             Attempt::Going { .. } => format!("{pod} is going"),
+            Attempt::Left => format!("{pod} goes with it"),
         };
         let all: Vec<String> = self.pods.iter().map(words).collect();
         f.write_str(&all.join(", "))
@@ -157,6 +172,11 @@ fn must_go(pod: &Pod, sight: &Sight<'_>) -> Result<bool, String> {
         Verdict::Moves => Ok(!is_finished(pod)),
         Verdict::Blocks(reason) => Err(format!("{} blocks it: {reason}", PodKey::of(pod))),
     }
+}
+
+/// Whether a node goes because it is of no use.
+fn is_lost(order: &Order) -> bool {
+    matches!(order.reason, RemovalReason::Unready | RemovalReason::BrokenStart)
 }
 
 fn grace_secs(pod: &Pod, sight: &Sight<'_>) -> i64 {

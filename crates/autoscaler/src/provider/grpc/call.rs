@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use registry::GroupId;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Request, Response, Status};
 
 use super::Client;
 use crate::provider::config::Timeouts;
 use crate::provider::{Error, Method};
 
-/// A read is asked again twice.
+/// A read that ended early is asked again twice.
 const READ_ATTEMPTS: usize = 3;
 
 /// Long enough for a connection to be made anew, short enough not to be felt in an iteration.
@@ -69,7 +69,8 @@ impl Caller {
         own.map(|(_, method)| *method).collect()
     }
 
-    /// Asks until there is an answer, a few times at most.
+    /// Asks until there is an answer, a few times at most. Who was silent for the whole time is not
+    /// asked again: others wait meanwhile.
     pub(super) async fn read<Q, A, Answer>(
         &self,
         call: Call<'_>,
@@ -83,9 +84,11 @@ impl Caller {
     {
         let mut attempt = 1;
         loop {
+            let began = Instant::now();
             let ended = self.once(call, message.clone(), self.timeouts.read, &ask).await;
+            let is_spent = began.elapsed() >= self.timeouts.read;
             match ended {
-                Err(error) if attempt < READ_ATTEMPTS && !error.is_unsupported() => {
+                Err(error) if attempt < READ_ATTEMPTS && !is_spent && !error.is_unsupported() => {
                     tell_again(attempt, &error);
                     attempt += 1;
                     sleep(READ_PAUSE).await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use autoscaler::core::{Account, Action, PodVerdict};
+use autoscaler::core::{Account, Action, Effect, PodVerdict};
 use chance::Chance;
 
 use super::{cluster, worlds};
@@ -37,6 +37,46 @@ fn a_fault_in_one_group_leaves_the_others_decisions() {
         }
     });
     assert!(decided.len() > 100, "only {} different decisions", decided.len());
+}
+
+/// Iterations, one every ten seconds: long enough for what is missing to be given up, with the time that
+/// is given here.
+const REFUSED_ITERATIONS: usize = 30;
+
+/// Beside one whose sizes cannot be read, so of which nothing is asked, the same is decided on others as
+/// beside one of which much is asked in vain.
+#[test]
+fn calls_of_one_group_that_come_to_nothing_leave_the_others_decisions() {
+    let effects = [Effect::Unknown, Effect::Failed("refused".to_owned())];
+    let mut asked = 0;
+    let counted = std::cell::RefCell::new(&mut asked);
+    worlds(|calm, seed| {
+        let mut rough = Scene::new(&cluster(&mut Chance::new(seed)));
+        rough.seed = seed;
+        let struck = rough.words.groups[0].id.clone();
+        for scene in [&mut *calm, &mut rough] {
+            keep_apart(scene, &struck);
+            let mut rules = registry::Config::default();
+            rules.times.provision = std::time::Duration::from_mins(1);
+            scene.registry = registry::Registry::new(rules);
+            // Others have the size that they should have: a target that is lowered ends an iteration.
+            scene.words.groups.iter_mut().for_each(|group| group.target = None);
+        }
+        calm.words.groups[0].fault = true;
+        rough.words.groups[0].target = Some(20);
+        let effect = &effects[usize::try_from(seed).unwrap() % effects.len()];
+        rough.struck = Some((struck.clone(), effect.clone()));
+        for at in 0..REFUSED_ITERATIONS {
+            let (one, other) = (told(calm, &struck), told(&mut rough, &struck));
+            assert_eq!(one, other, "seed {seed}, iteration {at}");
+            let calls = rough.calls();
+            let of_struck = calls.iter().filter(|call| call.group().as_str() == struck);
+            **counted.borrow_mut() += of_struck.count();
+            calm.now += std::time::Duration::from_secs(10);
+            rough.now = calm.now;
+        }
+    });
+    assert!(asked > 100, "asked {asked} times");
 }
 
 /// Every pod belongs to a group, by its selector, and nothing is shared between groups: neither budgets

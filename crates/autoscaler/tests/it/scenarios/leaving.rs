@@ -156,3 +156,36 @@ fn a_removal_that_the_provider_refuses_is_rolled_back() {
     assert!(sim.elapsed() >= failed + mins(3), "a failure is waited out");
     sim.run_until(secs(60), |sim| sim.calls("delete").len() == 1);
 }
+
+/// Only the delay after any failed removal was kept to; who had set that to nothing saw nodes tainted and
+/// taken back all the time, for as long as the provider refused.
+#[test]
+fn a_group_whose_removals_are_refused_is_left_alone_for_longer_each_time() {
+    let mut sim = Sim::new(
+        "groups: [{id: a, min: 1, max: 12, target: 3}, {id: b, max: 12, target: 1}]\nfaults: [{fault: delete-fails, group: a}]",
+    )
+    .with_config(|it| it.scale_down.delay_after_failure = secs(0))
+    .with_rules(|it| it.times.unneeded = secs(10));
+    sim.deploy("web", 2, "3");
+    sim.run_until(mins(12), |sim| sim.has_event("ScaleDownFailed"));
+    assert_eq!(sim.calls("delete b").len(), 1, "{}", sim.story());
+    sim.run_for(mins(4));
+    let tainted: Vec<_> = sim.calls("taint a").iter().map(|noted| noted.at).collect();
+    let waits: Vec<_> = tainted.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
+    // Ten seconds from the taint to the refusal, then 30, 60 and 120.
+    assert_eq!(waits, [40, 70, 130], "{}", sim.story());
+}
+
+/// A node that was drained went in the iteration that had just made its group larger: two changes on one
+/// reading of the sizes.
+#[test]
+fn a_drained_node_waits_until_its_group_has_not_just_grown() {
+    let mut sim = idle();
+    sim.run_until(mins(12), |sim| !sim.calls("taint").is_empty());
+    sim.deploy("late", 1, "3");
+    sim.tick();
+    assert_eq!(sim.calls("increase").len(), 1, "{}", sim.story());
+    assert!(sim.calls("delete").is_empty(), "{}", sim.story());
+    sim.tick();
+    assert_eq!((sim.calls("delete").len(), sim.target("a")), (1, 3), "{}", sim.story());
+}

@@ -104,6 +104,24 @@ fn sc4_4_a_group_whose_decrease_fails_keeps_no_other_from_growing() {
     assert_eq!(sim.elapsed(), failed + secs(210));
 }
 
+/// A provider that never answers when a target is to be lowered was asked again after a second, for
+/// ever, and each time that was the end of the iteration: no other group ever grew.
+#[test]
+fn a_decrease_that_is_never_answered_keeps_no_other_group_from_growing() {
+    let mut sim = Sim::new(&format!(
+        "{TWO}\nfaults: [{{fault: stockout, group: a}}, {{fault: call-fails, group: a, method: NodeGroupDecreaseTargetSize, code: unavailable}}]"
+    ));
+    sim.deploy("web", 6, "2");
+    sim.run_until(mins(16), |sim| !sim.calls("decrease a 3").is_empty());
+    let asked = sim.elapsed();
+    assert_eq!(sim.calls("increase").last().unwrap().what, "increase b 2", "{}", sim.story());
+    assert_eq!(sim.calls("increase").last().unwrap().at, asked, "in the same iteration");
+    sim.run_for(mins(4));
+    let waits: Vec<_> = sim.calls("decrease").iter().map(|noted| noted.at - asked).collect();
+    assert_eq!(waits, [0, 30, 90, 210].map(secs), "{}", sim.story());
+    assert_eq!(sim.running("web"), 6);
+}
+
 #[test]
 fn an_increase_whose_answer_is_lost_is_not_repeated() {
     let mut sim = Sim::new(

@@ -30,6 +30,18 @@ fn sc6_1_a_node_that_stays_unready_goes_though_it_is_in_use() {
     assert!(sim.calls("evict").is_empty(), "live pods are left alone");
 }
 
+/// The pods of a node that is lost have to be asked to go if nobody else has, and nobody ends them. Its
+/// first removal was taken back a minute later, and the next one came after a cooldown.
+#[test]
+fn a_lost_node_goes_with_the_first_removal() {
+    let mut sim = ten_with_one_silent("silent").with_rules(|it| it.times.unready = mins(3));
+    sim.kube.deployments[0].min_available = None;
+    sim.run_until(mins(6), |sim| !sim.calls("evict").is_empty());
+    sim.run_until(mins(2), |sim| !sim.calls("delete").is_empty());
+    assert!(!sim.has_event("ScaleDownFailed"), "{}", sim.story());
+    assert!(sim.calls("lift").is_empty(), "{}", sim.story());
+}
+
 #[test]
 fn sc6_1_an_unready_node_stays_while_its_group_misses_another() {
     let mut sim = Sim::new(

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use registry::NodeName;
+use tokio_util::sync::CancellationToken;
 
 use super::Noted;
 use super::driver::Kept;
@@ -35,7 +37,27 @@ pub(crate) struct Shared {
     /// Which of them are followed by a call, without another question before it.
     pub(crate) calling: BTreeSet<usize>,
     pub(crate) is_fenced: bool,
+    /// How many targets were read.
+    pub(crate) reads: usize,
+    pub(crate) interruption: Option<Interruption>,
+    /// Of the process.
+    pub(crate) stop: CancellationToken,
+    pub(crate) leads: Arc<AtomicBool>,
 }
+
+/// What comes in between, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// The process is told to stop as it begins this write or call.
+    StopAtPoint(usize),
+    /// The process is told to stop as it reads this target.
+    StopAtRead(usize),
+    /// Somebody else leads as the process begins this write or call.
+    LostAtPoint(usize),
+}
+
+/// What is noted when the process is interrupted.
+pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// See the module.
 pub(crate) struct SharedCluster(pub(crate) Arc<Mutex<Shared>>);
@@ -47,6 +69,30 @@ impl Shared {
         self.calls.push(Noted { at: self.at, what });
     }
 
+    /// One more target is read.
+    pub(crate) fn read(&mut self) {
+        self.reads += 1;
+        if self.interruption == Some(Interruption::StopAtRead(self.reads)) {
+            self.stop();
+        }
+    }
+
+    fn begin(&mut self) {
+        self.points += 1;
+        if self.interruption == Some(Interruption::StopAtPoint(self.points)) {
+            self.stop();
+        }
+        if self.interruption == Some(Interruption::LostAtPoint(self.points)) {
+            self.note(INTERRUPTED.to_owned());
+            self.leads.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.note(INTERRUPTED.to_owned());
+        self.stop.cancel();
+    }
+
     pub(crate) fn is_dead(&self) -> bool {
         self.dies_at == Some(self.points)
     }
@@ -54,7 +100,7 @@ impl Shared {
 
 /// Where the process may die, or sleep until it is woken: it does not get beyond.
 pub(crate) async fn point(shared: &Mutex<Shared>) {
-    shared.lock().points += 1;
+    shared.lock().begin();
     let awake = |_: &mut Context<'_>| match shared.lock().is_dead() {
         true => Poll::Pending,
         false => Poll::Ready(()),

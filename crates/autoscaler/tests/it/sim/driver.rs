@@ -67,8 +67,8 @@ impl Process {
         let read = now.clone();
         let clock: autoscaler::Clock = Arc::new(move || *read.lock());
         let handle = Handle::new(sim.cloud.clone(), clock.clone());
-        let shared = Arc::new(Mutex::new(Shared::default()));
         let leads = Arc::new(AtomicBool::new(true));
+        let shared = Arc::new(Mutex::new(Shared { leads: leads.clone(), ..Shared::default() }));
         let asked = leads.clone();
         let parts = Parts {
             provider: Machines { handle: handle.clone(), shared: shared.clone() },
@@ -78,7 +78,9 @@ impl Process {
             recorder,
         };
         let common = Common { handle, shared, now, leads };
-        Self { stepped: Stepped::new(sim.options(), parts), common }
+        let stepped = Stepped::new(sim.options(), parts);
+        common.shared.lock().stop = stepped.stop();
+        Self { stepped, common }
     }
 }
 
@@ -175,6 +177,7 @@ impl Sim {
         shared.now = self.now;
         shared.is_fenced = self.is_fenced;
         (shared.points, shared.dies_at) = (self.points, self.dies_at);
+        (shared.reads, shared.interruption) = (self.reads, self.interruption);
         shared.saved = self.saved.take();
         std::mem::swap(&mut shared.kube, &mut self.kube);
     }
@@ -183,7 +186,7 @@ impl Sim {
     fn leave(&mut self, common: &Common) {
         common.handle.with(|cloud, _| self.cloud.clone_from(cloud));
         let mut shared = common.shared.lock();
-        self.points = shared.points;
+        (self.points, self.reads) = (shared.points, shared.reads);
         self.saved = shared.saved.take();
         self.calls.append(&mut shared.calls);
         self.events.append(&mut shared.events);

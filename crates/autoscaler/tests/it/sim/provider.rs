@@ -56,6 +56,7 @@ impl Provider for Machines {
     }
 
     async fn target(&self, group: &GroupId) -> Result<i64, Error> {
+        self.shared.lock().read();
         self.handle.target(group).await
     }
 

@@ -96,3 +96,24 @@ fn c22_creation_errors_are_counted_by_code() {
     assert_eq!(story.requests("g1"), "1 since 0s");
     assert_eq!(story.backoff("g1"), "RESOURCE_POOL_EXHAUSTED 5m of 5m");
 }
+
+/// A refused increase moved the deadline of the one that was already open, so a group that its provider
+/// refused again and again kept waiting for nodes that were long overdue.
+#[test]
+fn a_refused_increase_moves_no_deadline() {
+    let refused = || Step::Failed { message: "quota".to_owned() };
+    let mut story = Story::new();
+    story.ask("g1", 4, 1);
+    story.increased("g1", 4, Step::Done);
+    story.at("10s").observe("g1 T=5: ready, 4 instance creating");
+    story.at("5m").ask("g1", 2, 5);
+    assert_eq!(story.requests("g1"), "6 since 300s");
+    story.increased("g1", 2, refused());
+    assert_eq!(story.requests("g1"), "4 since 0s");
+    story.at("6m").ask("g1", 2, 5);
+    story.increased("g1", 2, Step::Unknown);
+    assert_eq!(story.requests("g1"), "6 since 360s", "it may have been made");
+    story.at("7m").ask("g1", 1, 7);
+    story.increased("g1", 1, refused());
+    assert_eq!(story.requests("g1"), "6 since 360s");
+}
