@@ -84,9 +84,10 @@ impl Agent {
         let mut next = None;
         for summary in self.cache.queue().take(LOOK_AT_MAX) {
             let Phase::Queued { not_before } = summary.phase else { continue };
-            if not_before <= now.wall {
+            let not_before = not_before.filter(|at| *at > now.wall);
+            if not_before.is_none() {
                 self.claimable.entry(summary.id).or_insert_with(|| Claimable::new(now.boot));
-            } else {
+            } else if let Some(not_before) = not_before {
                 let at = now.boot + until(now.wall, not_before);
                 next = Some(next.unwrap_or(at).min(at));
             }
