@@ -5,6 +5,7 @@
 //! late, twice or not at all costs time and nothing else.
 
 mod attempts;
+mod backlog;
 mod chores;
 mod claims;
 mod endings;
@@ -30,6 +31,7 @@ use super::time::{Boottime, Now};
 use super::transition::{Ending, Finished};
 use super::txn::{Answer, LeaseId, Txn};
 use attempts::Attempt;
+use backlog::Backlog;
 use chores::Chores;
 use claims::Claimable;
 use endings::Unrecorded;
@@ -170,6 +172,7 @@ pub struct Agent {
     writes: Writes,
     attempts: BTreeMap<TaskId, Attempt>,
     unrecorded: BTreeMap<(TaskId, AttemptNumber), Unrecorded>,
+    backlog: Backlog,
     claimable: BTreeMap<TaskId, Claimable>,
     /// When a claim was sent whose result is not seen in the watch yet.
     asked: BTreeMap<TaskId, Boottime>,
@@ -200,6 +203,7 @@ impl Agent {
             writes: Writes::default(),
             attempts: BTreeMap::new(),
             unrecorded: unrecorded.collect(),
+            backlog: Backlog::default(),
             claimable: BTreeMap::new(),
             asked: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -308,13 +312,14 @@ impl Agent {
     fn on_changes(&mut self, now: Now, changes: Vec<Change>) {
         for change in changes {
             match change {
-                Change::Task(id) | Change::TaskDeleted(id) => {
+                Change::Task(id) | Change::TaskDeleted(id) | Change::UnreadableTask(id, _) => {
+                    self.backlog.on_task(&self.profile.node, id, self.cache.task(id));
                     self.claimable.remove(&id);
                     self.lost.remove(&id);
                     self.measure_step(now, id);
                 }
                 Change::Node(_) | Change::NodeGone(_) => self.forget_ranks(),
-                Change::UnreadableTask(_) | Change::UnreadableNode(_) => {}
+                Change::UnreadableNode(_) => {}
             }
         }
     }

@@ -11,9 +11,11 @@ use tasks::core::id::{AttemptNumber, Revision, TaskId};
 use tasks::core::keys::{Key, KeyRange};
 use tasks::core::node::{Node, TELL_EVERY};
 use tasks::core::record::{Record, Usage};
+use tasks::core::status::{Queued, QueuedReason, Status};
 use tasks::core::time::{Boottime, Now, later};
 use tasks::core::transition::{Ending, Finished};
 use tasks::core::txn::{LeaseId, Op};
+use tasks::wire;
 use uuid::Uuid;
 
 use crate::scene::{self, Scene, exited, flagged, spec};
@@ -429,4 +431,57 @@ fn a_task_that_ended_a_day_ago_is_forgotten() {
     assert_eq!(story.scene.store.record(old), None);
     assert!(story.scene.store.record(young).is_some());
     story.scene.assert_in_sync();
+}
+
+/// More than are looked at.
+const MANY: usize = 1025;
+
+/// The first 1,024 places of the queue were looked at, whatever lay there: so many tasks that no node
+/// had room for kept every node from all that came after them.
+#[test]
+fn what_no_node_can_run_keeps_nothing_from_being_claimed() {
+    let mut scene = Scene::new();
+    for _ in 0..MANY {
+        let resources = wire::Resources { cpu_millis: Some(1001), ..Default::default() };
+        scene.submit(wire::TaskSpec { resources: Some(resources), ..spec() });
+    }
+    let good = scene.submit(spec()).id();
+    let mut story = Story::new(scene, Leftovers::default());
+    story.report(good, 1, ended(0));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 0 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(good));
+}
+
+/// As above, with tasks whose backoff is not over. They are taken when it is.
+#[test]
+fn what_waits_for_its_backoff_keeps_nothing_from_being_claimed() {
+    let mut scene = Scene::new();
+    let not_before = Some(later(scene.now, Duration::from_secs(60)));
+    let mut delayed = Vec::new();
+    for _ in 0..MANY {
+        let mut task = scene.submit(wire::TaskSpec { priority: 1, ..spec() }).task;
+        let reason = QueuedReason::ExitRetry;
+        task.status = Status::Queued(Queued { not_before, reason });
+        scene.store.meddle(vec![Op::Put(Key::Task(task.id), task.encode())]);
+        delayed.push(task.id);
+    }
+    let good = scene.submit(spec()).id();
+    let mut story = Story::new(scene, Leftovers::default());
+    story.report(good, 1, ended(0));
+    story.pass(Duration::from_secs(59));
+    let is_taken = |story: &Story, id: &TaskId| {
+        story.scene.store.record(*id).expect("kept").task.status.running().is_some()
+    };
+    assert!(!delayed.iter().any(|id| is_taken(&story, id)), "a backoff is not waited for");
+    story.pass(Duration::from_secs(1));
+    assert_eq!(
+        delayed.iter().filter(|id| is_taken(&story, id)).count(),
+        10,
+        "what there is room for"
+    );
+    assert_eq!(story.scene.store.record(good).expect("kept").task.status.as_str(), "complete");
 }
