@@ -84,7 +84,7 @@ pub enum Event {
     NotRegistered {
         node: NodeId,
     },
-    /// The store has answered the keep-alive of `sent`.
+    /// The store has answered the keep-alive of `sent`, in time, whenever the agent hears of it.
     KeptAlive {
         lease: LeaseId,
         sent: Boottime,

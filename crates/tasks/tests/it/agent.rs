@@ -485,3 +485,33 @@ fn what_waits_for_its_backoff_keeps_nothing_from_being_claimed() {
     );
     assert_eq!(story.scene.store.record(good).expect("kept").task.status.as_str(), "complete");
 }
+
+/// The thread that keeps the lease was in time, the agent was held up beside it: it went by what it had
+/// heard last and killed what ran, though nobody doubted that the node was alive.
+#[test]
+fn a_node_that_was_held_up_goes_on_if_its_lease_was_kept() {
+    let kept = |sent| {
+        let mut story = Story::new(Scene::new(), Leftovers::default());
+        let task = story.submit(spec());
+        story.at = Duration::from_secs(9);
+        let (lease, remaining) = (LeaseId(101), Duration::from_secs(10));
+        let sent = Boottime(Duration::from_millis(sent));
+        story.tell(Event::KeptAlive { lease, sent, remaining });
+        story.report(task, 1, ended(0));
+        story.end(task)
+    };
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 9000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&kept(6600));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 9000 ms: stops attempt 1 with 0 s of grace
+        after 9000 ms: registers
+        after 9000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&kept(2300));
+}
