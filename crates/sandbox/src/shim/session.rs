@@ -60,7 +60,7 @@ impl Session {
     ) -> Result<Option<Over>, Error> {
         if self.supervisor.due(now, deadline).is_some() {
             self.clean_up()?;
-            let outcome = self.supervisor.outcome(Exit::Code(0), false);
+            let outcome = Outcome::StoppedBeforeStart;
             return Ok(Some(Over { outcome, usage: Usage::default() }));
         }
         if let Err(error) = self.runtime.start() {

@@ -75,6 +75,17 @@ async fn stops_graces_and_deadlines_are_those_of_a_shim() {
     assert!(took >= Duration::from_secs(30) && took < Duration::from_secs(31), "{took:?}");
 }
 
+/// A stop before the start was told like one after it, so that a node that left said of tasks that had
+/// never begun that it had stopped them: they failed.
+#[tokio::test(start_paused = true)]
+async fn what_is_stopped_before_it_starts_is_told_apart() {
+    let scene = Scene::open().await;
+    let mut attempt = scene.start("print hello");
+    attempt.stop(Duration::from_secs(30));
+    let (outcome, _) = scene.ended(&mut attempt).await;
+    assert_eq!(outcome, Outcome::StoppedBeforeStart);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_deadline_ends_everything() {
     let scene = Scene::open_until(|machine| machine.now() + Duration::from_secs(10)).await;

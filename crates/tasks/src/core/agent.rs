@@ -110,13 +110,15 @@ pub enum Event {
     Leave,
 }
 
-/// The word of the runtime: in both cases the last process is gone.
+/// The word of the runtime: whichever it is, the last process is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// It ended, or never began, by itself.
     Ended(Ending, Usage),
     /// It was killed: on the agent's command, or by the deadline.
     Stopped(Usage),
+    /// As above, when no instruction of the command had been executed.
+    StoppedBeforeStart,
 }
 
 /// What to do.

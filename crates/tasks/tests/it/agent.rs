@@ -515,3 +515,41 @@ fn a_node_that_was_held_up_goes_on_if_its_lease_was_kept() {
     "#]]
     .assert_eq(&kept(2300));
 }
+
+/// Whatever was stopped for a drain was said to have run: a task without the flag failed, though no
+/// instruction of it had been executed.
+#[test]
+fn a_node_that_leaves_hands_back_what_never_began() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    story.tell(Event::Leave);
+    story.report(task, 1, Report::StoppedBeforeStart);
+    story.pass(Duration::from_secs(1));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 0 ms: stops attempt 1 with 10 s of grace
+        after 0 ms: revokes lease 101
+        after 0 ms: has left
+        after 1000 ms: queued after [Some(HandedBack)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+/// It was stopped, or ended by itself meanwhile: what it had used was dropped either way.
+#[test]
+fn what_a_canceled_task_used_is_kept() {
+    let usage = Usage { peak_memory_bytes: 7 << 20, cpu_ms: 900 };
+    for report in [Report::Stopped(usage), Report::Ended(exited(0), usage)] {
+        let mut story = Story::new(Scene::new(), Leftovers::default());
+        let task = story.submit(spec());
+        let running = story.scene.store.record(task).expect("it was claimed");
+        let plan = story.scene.plan_cancel(&running);
+        story.scene.store.win(&plan);
+        story.pass(Duration::from_millis(100));
+        story.report(task, 1, report);
+        let record = story.scene.store.record(task).expect("it is not forgotten");
+        assert_eq!(record.task.last_attempt().expect("it ran").usage, usage);
+        assert!(matches!(record.task.status, Status::Canceled(it) if it.stopped_at.is_some()));
+    }
+}

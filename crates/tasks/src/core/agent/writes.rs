@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Agent, Command};
 use crate::core::id::{AttemptNumber, TaskId};
 use crate::core::keys::Key;
-use crate::core::record::Record;
+use crate::core::record::{Record, Usage};
 use crate::core::sweep::Listing;
 use crate::core::time::{Boottime, Now};
 use crate::core::transition::{Batch, BatchOutcome, Plan, SettleError, Settled};
@@ -70,8 +70,8 @@ pub(super) enum Purpose {
 pub(super) enum WantedFor {
     Claim,
     Finish(AttemptNumber),
-    /// A canceled attempt has stopped.
-    Touch,
+    /// A canceled attempt has stopped, after it used so much.
+    Touch(AttemptNumber, Usage),
     Requeue,
     /// It is said to run here, and does not.
     Unknown,
