@@ -6,7 +6,7 @@ use std::time::Duration;
 use expect_test::expect;
 use jiff::Timestamp;
 use tasks::core::admission::{Hindrance, Machine};
-use tasks::core::agent::{Agent, Command, Event, Leftovers, Profile, Report, Timing};
+use tasks::core::agent::{Agent, Command, Event, Leftovers, Profile, Report, Timing, Token};
 use tasks::core::id::{AttemptNumber, Revision, TaskId};
 use tasks::core::keys::{Key, KeyRange};
 use tasks::core::node::{Node, TELL_EVERY};
@@ -14,7 +14,7 @@ use tasks::core::record::{Record, Usage};
 use tasks::core::status::{Queued, QueuedReason, Status};
 use tasks::core::time::{Boottime, Now, later};
 use tasks::core::transition::{Ending, Finished};
-use tasks::core::txn::{LeaseId, Op};
+use tasks::core::txn::{LeaseId, Op, Txn};
 use tasks::wire;
 use uuid::Uuid;
 
@@ -28,6 +28,8 @@ struct Story {
     lease: i64,
     seen: Revision,
     is_cut: bool,
+    /// Set while what the node tells of itself is on its way for long.
+    withheld: Option<Vec<(Token, Txn)>>,
     told: String,
 }
 
@@ -44,7 +46,8 @@ impl Story {
         let agent = Agent::new(profile, leftovers);
         let (at, seen) = (Duration::ZERO, scene.store.revision());
         let told = String::new();
-        let mut story = Self { scene, agent, at, lease: 100, seen, is_cut: false, told };
+        let mut story =
+            Self { scene, agent, at, lease: 100, seen, is_cut: false, withheld: None, told };
         let store = &story.scene.store;
         let nodes = Event::NodesListed(store.list(KeyRange::NODES), store.revision());
         let tasks = Event::TasksListed(store.list(KeyRange::TASKS), store.revision());
@@ -87,6 +90,9 @@ impl Story {
 
     fn carry_out(&mut self, command: Command) -> Option<Event> {
         match command {
+            Command::Send { token, txn } if self.is_withheld(&txn) => {
+                self.withheld.get_or_insert_default().push((token, txn));
+            }
             Command::Send { token, txn } if !self.is_cut => {
                 let answer = self.scene.store.txn(&txn);
                 return Some(Event::Answered { token, answer });
@@ -121,6 +127,10 @@ impl Story {
             Command::KeepAlive(_) | Command::SetDeadline(_) => {}
         }
         None
+    }
+
+    fn is_withheld(&self, txn: &Txn) -> bool {
+        self.withheld.is_some() && matches!(txn.then[..], [Op::PutLeased(..)])
     }
 
     fn say(&mut self, what: &str) {
@@ -514,6 +524,31 @@ fn a_node_that_was_held_up_goes_on_if_its_lease_was_kept() {
         after 9000 ms: complete after [Some(Exited)]
     "#]]
     .assert_eq(&kept(2300));
+}
+
+/// The next registration was given up for the answer to what the one before had told of itself.
+#[test]
+fn an_answer_to_the_registration_before_does_not_fence() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    story.withheld = Some(Vec::new());
+    let task = story.submit(flagged());
+    story.pass(TELL_EVERY);
+    let withheld = story.withheld.take().expect("it is withheld");
+    assert_eq!(withheld.len(), 1, "what is reserved is told");
+    story.is_cut = true;
+    story.pass(Duration::from_secs(7));
+    story.report(task, 1, Report::Stopped(Usage::default()));
+    story.scene.store.revoke(LeaseId(101));
+    story.is_cut = false;
+    story.pass(Duration::from_secs(2));
+    let present = story.agent.node_id();
+    assert!(present.is_some(), "it has registered anew");
+    for (token, txn) in withheld {
+        let answer = story.scene.store.txn(&txn);
+        assert!(!answer.succeeded, "the key is gone");
+        story.tell(Event::Answered { token, answer });
+    }
+    assert_eq!(story.agent.node_id(), present);
 }
 
 /// Whatever was stopped for a drain was said to have run: a task without the flag failed, though no
