@@ -304,7 +304,10 @@ impl Agent {
                 }
             }
             Event::Reported { task, attempt, report } => self.on_reported(task, attempt, report),
-            Event::Measured(machine) => self.machine = Some(machine),
+            Event::Measured(machine) => {
+                self.machine = Some(machine);
+                self.ledger.on_measured();
+            }
             Event::Drain => drop(self.drain.get_or_insert(Drain::new(now.boot))),
             Event::Leave => self.drain = Some(Drain::at_once(now.boot)),
         }

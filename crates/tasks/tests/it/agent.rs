@@ -571,6 +571,30 @@ fn a_node_that_leaves_hands_back_what_never_began() {
     .assert_eq(&story.end(task));
 }
 
+/// Each task was compared alone with a measurement that none of them was in yet: what the machine had
+/// left for one was given to all.
+#[test]
+fn memory_that_is_promised_since_the_measurement_is_not_promised_again() {
+    let room_for_one = Machine {
+        memory_available_bytes: (512 + 256 + 128) << 20,
+        memory_pressure: None,
+        disk_free_bytes: 5 << 30,
+        disk_total_bytes: 10 << 30,
+    };
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    story.tell(Event::Measured(room_for_one));
+    let first = story.scene.submit(spec()).id();
+    let second = story.submit(spec());
+    story.pass(Duration::from_secs(1));
+    let state =
+        |story: &Story, id| story.scene.store.record(id).expect("kept").task.status.as_str();
+    assert_eq!([first, second].map(|id| state(&story, id)), ["running", "queued"]);
+    assert_eq!(story.agent.hindrance(), None, "the machine as it was measured bears it");
+    // The first uses nothing of what it was promised.
+    story.tell(Event::Measured(room_for_one));
+    assert_eq!(state(&story, second), "running");
+}
+
 /// It was stopped, or ended by itself meanwhile: what it had used was dropped either way.
 #[test]
 fn what_a_canceled_task_used_is_kept() {

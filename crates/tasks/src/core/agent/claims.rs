@@ -146,19 +146,23 @@ impl Agent {
         let mut ledger = self.ledger.clone();
         let mut fits = |offer: &&Offer| {
             let Waiting { task, demand, .. } = offer.waiting;
-            self.hindered(offer).is_none() && ledger.reserve(task, demand).is_ok()
+            self.hindered(offer, ledger.unmeasured_bytes()).is_none()
+                && ledger.reserve(task, demand).is_ok()
         };
         offers.filter(|offer| fits(offer)).map(|offer| offer.waiting.task).collect()
     }
 
-    /// What of the machine itself is against it, room or not.
-    fn hindered(&self, offer: &Offer) -> Option<Hindrance> {
+    /// What of the machine itself is against it, room or not, if it has promised so much memory since it
+    /// was measured.
+    fn hindered(&self, offer: &Offer, unmeasured_bytes: u64) -> Option<Hindrance> {
         let machine = self.machine.as_ref()?;
-        machine.admit(&offer.waiting.demand, &self.ledger.capacity()).err()
+        let (demand, capacity) = (&offer.waiting.demand, &self.ledger.capacity());
+        machine.admit(demand, unmeasured_bytes, capacity).err()
     }
 
+    /// By the measurement alone: what is promised until the next one is no state of the machine to tell of.
     fn hindrance_of(&self, offers: &[Offer]) -> Option<Hindrance> {
-        offers.iter().filter_map(|offer| self.hindered(offer)).reduce(Hindrance::worse)
+        offers.iter().filter_map(|offer| self.hindered(offer, 0)).reduce(Hindrance::worse)
     }
 
     fn take(&mut self, now: Now, claimant: &Claimant, tasks: &[TaskId]) {
