@@ -51,10 +51,11 @@ impl Deadline {
         Ok(Self { page, memory })
     }
 
-    /// Moves the deadline. A shim that sleeps towards an earlier one looks again then; one that sleeps
-    /// towards a later one is not woken: stop what must end sooner.
+    /// Moves the deadline on; never back, since whoever sets it need not be the only one, and may be
+    /// behind another. A shim that sleeps towards an earlier one looks again then. Stop what must end
+    /// sooner.
     pub fn set(&self, at: Boottime) {
-        self.page.word().store(at.as_nanos(), Ordering::Release);
+        self.page.word().fetch_max(at.as_nanos(), Ordering::AcqRel);
     }
 
     #[must_use]
@@ -129,12 +130,24 @@ mod tests {
         let deadline = Deadline::new().unwrap();
         let view = DeadlineView::map(deadline.memory()).unwrap();
         assert_eq!(view.get(), Boottime::default(), "passed until it is set");
-        for at in [Boottime::from_nanos(7), Boottime::NEVER, Boottime::from_nanos(1)] {
+        for nanos in [7, 9] {
+            let at = Boottime::from_nanos(nanos);
             deadline.set(at);
             assert_eq!((view.get(), deadline.get()), (at, at));
         }
         let writable = Page::map(deadline.memory(), ProtFlags::READ | ProtFlags::WRITE);
         assert!(writable.is_err(), "the memory is sealed");
         assert!(ftruncate(deadline.memory(), 0).is_err(), "the memory is sealed");
+    }
+
+    /// The daemon's agent was slower than the thread that keeps the lease, and took back what that had
+    /// gained: healthy attempts died.
+    #[test]
+    fn whoever_is_behind_does_not_take_the_deadline_back() {
+        let deadline = Deadline::new().unwrap();
+        for (set, stands) in [(9, 9), (7, 9), (10, 10)] {
+            deadline.set(Boottime::from_nanos(set));
+            assert_eq!(deadline.get(), Boottime::from_nanos(stands));
+        }
     }
 }

@@ -183,7 +183,7 @@ impl Runtime for Fake {
         Ok(())
     }
 
-    fn start(&mut self) -> Result<(), Error> {
+    fn start(&mut self, _deadline: &dyn Fn() -> Boottime) -> Result<(), Error> {
         let mut start = || {
             let (id, run) = (self.own()?, self.run()?);
             self.machine.attempts.lock().insert(id, Attempt::Running(run));

@@ -198,8 +198,8 @@ impl Runtime for Native {
         Ok(())
     }
 
-    fn start(&mut self) -> Result<(), runtime::Error> {
-        let started = self.prepared().and_then(|attempt| Ok(attempt.container.start()?));
+    fn start(&mut self, deadline: &dyn Fn() -> Boottime) -> Result<(), runtime::Error> {
+        let started = self.prepared().and_then(|attempt| Ok(attempt.container.start(deadline)?));
         started.map_err(cause(runtime::Error::Start))
     }
 

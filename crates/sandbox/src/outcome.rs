@@ -26,8 +26,10 @@ pub enum Outcome {
     ScratchExceeded,
     /// No instruction of the command was executed.
     NeverStarted { reason: String },
-    /// It was stopped because somebody asked, or because the deadline passed; maybe before it began.
+    /// It was stopped because somebody asked, or because the deadline passed.
     Stopped,
+    /// As above, and no instruction of the command was executed.
+    StoppedBeforeStart,
 }
 
 /// How the command's own process ended.

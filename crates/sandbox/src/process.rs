@@ -173,7 +173,7 @@ impl Runtime for Process {
         prepare().map_err(|cause| Error::Prepare(cause.into()))
     }
 
-    fn start(&mut self) -> Result<(), Error> {
+    fn start(&mut self, _deadline: &dyn Fn() -> Boottime) -> Result<(), Error> {
         let mut start = || {
             let State::Prepared(command) = std::mem::replace(&mut self.state, State::Idle) else {
                 return Err(Cause::NotPrepared);

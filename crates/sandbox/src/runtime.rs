@@ -54,8 +54,9 @@ pub trait Runtime: Send {
     /// Everything short of running the command.
     fn prepare(&mut self, id: AttemptId, spec: &Spec, stdio: Stdio) -> Result<(), Error>;
 
-    /// Lets the command run. It has been executed when this returns.
-    fn start(&mut self) -> Result<(), Error>;
+    /// Lets the command run. It has been executed when this returns. Nobody else looks at the deadline
+    /// meanwhile, so a runtime that can give up does when it has passed; it may move on.
+    fn start(&mut self, deadline: &dyn Fn() -> Boottime) -> Result<(), Error>;
 
     /// TERM or KILL.
     fn signal(&mut self, signal: Signal) -> Result<(), Error>;

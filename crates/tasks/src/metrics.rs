@@ -14,6 +14,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use crate::core::amounts::{Amounts, Resource};
+use crate::core::keys::End;
 
 /// A number with a fraction.
 type Seconds = Gauge<f64, AtomicU64>;
@@ -128,7 +129,7 @@ impl Metrics {
         registry.register("claims", "Claims, by what became of them", self.claims.clone());
         registry.register(
             "transitions",
-            "Changes of status by this node",
+            "Changes of status by this node, and through it",
             self.transitions.clone(),
         );
         registry.register("requeued", "Tasks put back into the queue", self.requeued.clone());
@@ -152,6 +153,11 @@ impl Metrics {
 
     pub fn on_submitted(&self, tasks: u64) {
         self.submitted.inc_by(tasks);
+        self.transitions.get_or_create(&ByStatus { to: "queued" }).inc_by(tasks);
+    }
+
+    pub fn on_canceled(&self) {
+        self.transitions.get_or_create(&ByStatus { to: End::Canceled.as_str() }).inc();
     }
 
     pub fn on_fsck(&self, findings: usize) {
@@ -216,4 +222,27 @@ impl Metrics {
 
 fn whole(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only what the agent wrote was counted: no task was ever seen to be queued or canceled.
+    #[test]
+    fn what_clients_change_is_counted_too() {
+        let mut registry = Registry::default();
+        let metrics = Metrics::new(&mut registry);
+        metrics.on_submitted(3);
+        metrics.on_canceled();
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            "windlass_task_submitted_total 3",
+            "windlass_task_transitions_total{to=\"queued\"} 3",
+            "windlass_task_transitions_total{to=\"canceled\"} 1",
+        ] {
+            assert!(text.lines().any(|each| each == line), "{line} is not in\n{text}");
+        }
+    }
 }

@@ -32,7 +32,7 @@ use crate::core::record::Record;
 use crate::core::transition::{Plan, Settled, Stamp};
 use crate::core::txn::{Answer, Op, Txn};
 
-pub use cancel::CancelError;
+pub use cancel::{CancelError, Canceled};
 pub use connect::{ConnectError, Options, Tls};
 pub use error::{Error, Silence};
 pub use follow::{Follower, Update};

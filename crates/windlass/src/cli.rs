@@ -332,7 +332,8 @@ pub(crate) struct UpArgs {
     /// Folder of all data [default: $XDG_DATA_HOME/windlass, else ~/.local/share/windlass]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Address of the store; port 0 takes a free one
+    /// Address of the store, on loopback: who reaches the store controls the tasks, so every user of
+    /// this machine can have commands run as the user of `up`; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:2379")]
     pub(crate) listen: SocketAddr,
     /// Socket of the task node [default: node.sock in /run/windlass for root, else in

@@ -73,7 +73,7 @@ async fn run(
     if let Some(grace) = line.stopped() {
         session.on_stop(grace, machine.now());
     }
-    if let Some(over) = session.start(machine.now(), host.deadline.get())? {
+    if let Some(over) = session.start(machine.now(), &|| host.deadline.get())? {
         return Ok(over);
     }
     line.tell(Event::Started);

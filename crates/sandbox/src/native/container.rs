@@ -26,11 +26,14 @@ use super::{
     report::Report,
     stage::{self, Stage},
 };
-use crate::{AttemptId, Exit, Spec, cgroup::Group, runtime::Stdio};
+use crate::{AttemptId, Boottime, Exit, Spec, cgroup::Group, runtime::Stdio};
 
 /// How long executing a command may take: reading its file, from a slow disk at worst. A file system
-/// that hangs must not keep the shim from its deadline.
+/// that hangs must not keep the shim for ever.
 const START_MAX: Duration = Duration::from_secs(3);
+/// How long a killed init may take to be gone. One that is held by the kernel takes longer; the cleanup
+/// goes on killing it.
+const KILL_MAX: Duration = Duration::from_millis(100);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -50,7 +53,7 @@ pub enum Error {
     Begin(#[source] Box<LibcontainerError>),
     #[error("cannot hear from the container's init")]
     Hear(#[source] io::Error),
-    #[error("the command was not executed within {START_MAX:?}")]
+    #[error("the command was not executed within {START_MAX:?}, or before the deadline")]
     TooSlow,
     #[error("the container's init ended before it executed the command")]
     InitEnded,
@@ -113,10 +116,20 @@ impl Container {
         self.pidfd.as_fd()
     }
 
-    /// Lets the command run, and returns once it has been executed.
-    pub(super) fn start(&mut self) -> Result<(), Error> {
+    /// Lets the command run, and returns once it has been executed. While that takes its time nobody else
+    /// looks at the deadline.
+    pub(super) fn start(&mut self, deadline: &dyn Fn() -> Boottime) -> Result<(), Error> {
         self.oci.start().map_err(|error| Error::Begin(Box::new(error)))?;
-        self.await_report()?;
+        let give_up_at = Boottime::now() + START_MAX;
+        if !self.await_report(&|| deadline().min(give_up_at))? {
+            self.signal(Signal::KILL)?;
+            // What was executed at the last moment has begun all the same, and must not be said to have
+            // never started.
+            let gone_by = Boottime::now() + KILL_MAX;
+            if !self.await_report(&|| gone_by)? {
+                return Err(Error::TooSlow);
+            }
+        }
         match Report::receive(self.reports.as_fd()).map_err(Error::Hear)? {
             Some(Report::Started) => Ok(()),
             Some(Report::NotExecuted(errno)) => {
@@ -160,13 +173,18 @@ impl Container {
         Ok(killed)
     }
 
-    fn await_report(&self) -> Result<(), Error> {
-        let timeout = Timespec::try_from(START_MAX).expect("a few seconds");
-        let mut fds = [PollFd::new(&self.reports, PollFlags::IN)];
-        match retry_on_intr(|| poll(&mut fds, Some(&timeout))) {
-            Ok(0) => Err(Error::TooSlow),
-            Ok(_) => Ok(()),
-            Err(errno) => Err(Error::Hear(errno.into())),
+    /// Whether init has said something, or is gone, before `until`, which may move on meanwhile.
+    fn await_report(&self, until: &dyn Fn() -> Boottime) -> Result<bool, Error> {
+        loop {
+            let left = Boottime::now().until(until());
+            let timeout = Timespec::try_from(left).expect("a few seconds");
+            let mut fds = [PollFd::new(&self.reports, PollFlags::IN)];
+            match poll(&mut fds, Some(&timeout)) {
+                Ok(0) if left.is_zero() => return Ok(false),
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(true),
+                Err(errno) => return Err(Error::Hear(errno.into())),
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! and is undefined while the host changes beneath it.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Component, Path, PathBuf},
 };
@@ -98,27 +99,31 @@ pub(super) fn build_skeleton(
 /// Binds the host's directories into `root` and hides what must not be seen.
 pub(super) fn bind(site: &Site, stage: &Stage, root: &Tree) -> Result<(), Error> {
     let hidden = hidden(site)?;
-    let mut bound = Vec::new();
+    // Where it is seen, and where it lies: a bind below a link is seen elsewhere than it lies.
+    let mut masked = BTreeMap::new();
     for bind in &site.host_view.binds {
-        let is_bound = matches!(seen(bind)?, Some(Seen::Dir | Seen::File));
-        if is_bound && !hidden.iter().any(|hidden| bind.starts_with(hidden)) {
-            Detached::bind(bind, READ_ONLY)?.attach(root, bind)?;
-            bound.push(bind);
+        if !matches!(seen(bind)?, Some(Seen::Dir | Seen::File)) {
+            continue;
         }
+        let look = |source| Error::Look { path: bind.clone(), source };
+        let real = bind.canonicalize().map_err(look)?;
+        if hidden.iter().any(|hidden| real.starts_with(hidden)) {
+            continue;
+        }
+        Detached::bind(bind, READ_ONLY)?.attach(root, bind)?;
+        let below = hidden.iter().filter_map(|path| Some((path.strip_prefix(&real).ok()?, path)));
+        masked.extend(below.map(|(within, path)| (bind.join(within), path)));
     }
-    hidden
-        .iter()
-        .filter(|path| bound.iter().any(|bind| path.starts_with(bind)))
-        .try_for_each(|path| hide(stage, root, path))
+    masked.iter().try_for_each(|(seen, path)| hide(stage, root, seen, path))
 }
 
-/// Covers `path` with nothing.
-fn hide(stage: &Stage, root: &Tree, path: &Path) -> Result<(), Error> {
+/// Covers with nothing what lies at `path` of the host and is seen at `seen`.
+fn hide(stage: &Stage, root: &Tree, seen: &Path, path: &Path) -> Result<(), Error> {
     // Below a mount that the bind left out, there is nothing to hide.
-    let Some(place) = root.existing(path)? else { return Ok(()) };
+    let Some(place) = root.existing(seen)? else { return Ok(()) };
     let is_dir = fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let blank = if is_dir { stage.blank_dir() } else { stage.blank_file() };
-    Ok(Detached::bind(&blank, READ_ONLY)?.attach_to(place, path)?)
+    Ok(Detached::bind(&blank, READ_ONLY)?.attach_to(place, seen)?)
 }
 
 /// What must not be seen and is there, by the path it really has.

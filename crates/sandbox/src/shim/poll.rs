@@ -61,7 +61,7 @@ impl<'a> Poller<'a> {
     /// Starts the command and stays until all of it is gone.
     pub(super) fn run(mut self) -> Result<Ended, Error> {
         self.hear()?;
-        let over = self.session.start(Boottime::now(), self.deadline.get());
+        let over = self.session.start(Boottime::now(), &|| self.deadline.get());
         let over = match over.map_err(Error::Runtime)? {
             Some(over) => over,
             None => {

@@ -56,14 +56,14 @@ impl Session {
     pub(crate) fn start(
         &mut self,
         now: Boottime,
-        deadline: Boottime,
+        deadline: &dyn Fn() -> Boottime,
     ) -> Result<Option<Over>, Error> {
-        if self.supervisor.due(now, deadline).is_some() {
+        if self.supervisor.due(now, deadline()).is_some() {
             self.clean_up()?;
-            let outcome = self.supervisor.outcome(Exit::Code(0), false);
+            let outcome = Outcome::StoppedBeforeStart;
             return Ok(Some(Over { outcome, usage: Usage::default() }));
         }
-        if let Err(error) = self.runtime.start() {
+        if let Err(error) = self.runtime.start(deadline) {
             self.clean_up()?;
             let outcome = Outcome::NeverStarted { reason: chain(&error) };
             return Ok(Some(Over { outcome, usage: Usage::default() }));

@@ -25,7 +25,7 @@ async fn nothing_starts_before_a_deadline_is_set() {
     let (host, _) = Host::open(options(Kind::Process, dir.path())).await.unwrap();
     let id = AttemptId { task: Uuid::from_u128(7), number: 1 };
     let mut attempt = host.start(Order { id, spec: shell("echo ran"), note: Vec::new() });
-    assert_eq!(ended(&mut attempt).await.outcome, Outcome::Stopped);
+    assert_eq!(ended(&mut attempt).await.outcome, Outcome::StoppedBeforeStart);
     host.deadline().set(Boottime::NEVER);
     let id = AttemptId { number: 2, ..id };
     let mut attempt = host.start(Order { id, spec: shell("exit 2"), note: Vec::new() });

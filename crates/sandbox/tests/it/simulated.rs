@@ -23,13 +23,17 @@ struct Scene {
 
 impl Scene {
     async fn open() -> Self {
+        Self::open_until(|_| Boottime::NEVER).await
+    }
+
+    async fn open_until(deadline: impl FnOnce(&Machine) -> Boottime) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let machine = Machine::new(Boottime::from_nanos(1_000_000_000));
         let engine = Engine::Fake(machine.clone());
         let options =
             Options { engine, ..Options::new(dir.path().to_owned(), Uuid::nil(), Kind::Process) };
         let (host, _) = Host::open(options).await.unwrap();
-        host.deadline().set(Boottime::NEVER);
+        host.deadline().set(deadline(&machine));
         Self { _dir: dir, host, machine }
     }
 
@@ -71,10 +75,20 @@ async fn stops_graces_and_deadlines_are_those_of_a_shim() {
     assert!(took >= Duration::from_secs(30) && took < Duration::from_secs(31), "{took:?}");
 }
 
+/// A stop before the start was told like one after it, so that a node that left said of tasks that had
+/// never begun that it had stopped them: they failed.
+#[tokio::test(start_paused = true)]
+async fn what_is_stopped_before_it_starts_is_told_apart() {
+    let scene = Scene::open().await;
+    let mut attempt = scene.start("print hello");
+    attempt.stop(Duration::from_secs(30));
+    let (outcome, _) = scene.ended(&mut attempt).await;
+    assert_eq!(outcome, Outcome::StoppedBeforeStart);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_deadline_ends_everything() {
-    let scene = Scene::open().await;
-    scene.host.deadline().set(scene.machine.now() + Duration::from_secs(10));
+    let scene = Scene::open_until(|machine| machine.now() + Duration::from_secs(10)).await;
     let mut attempt = scene.start("stubborn sleep 3600");
     let (outcome, took) = scene.ended(&mut attempt).await;
     assert_eq!(outcome, Outcome::Stopped);

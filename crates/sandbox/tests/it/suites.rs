@@ -104,7 +104,7 @@ impl Subject for Fake<'_> {
             stderr: null().into(),
         };
         runtime.prepare(id, &crate::scene::spec(&["sleep", "1000"]), stdio).unwrap();
-        runtime.start().unwrap();
+        runtime.start(&|| Boottime::NEVER).unwrap();
         id
     }
 }

@@ -73,16 +73,23 @@ impl Totals {
 // === impl Machine ===
 
 impl Machine {
-    /// Whether the machine itself can bear one more task that asks for `demand`. What hinders every
-    /// task is told before what hinders this one.
-    pub fn admit(&self, demand: &Amounts, capacity: &Amounts) -> Result<(), Hindrance> {
+    /// Whether the machine itself can bear one more task that asks for `demand`, beside others that were
+    /// promised `unmeasured_bytes` of memory since it was measured. What hinders every task is told before
+    /// what hinders this one.
+    pub fn admit(
+        &self,
+        demand: &Amounts,
+        unmeasured_bytes: u64,
+        capacity: &Amounts,
+    ) -> Result<(), Hindrance> {
         if self.memory_pressure.is_some_and(|pressure| pressure >= PRESSURE_MAX) {
             return Err(Hindrance::Pressure);
         }
         if self.disk_free_bytes < disk_reserve(self.disk_total_bytes) {
             return Err(Hindrance::Disk);
         }
-        let left = self.memory_available_bytes.saturating_sub(demand.memory_bytes);
+        let left = self.memory_available_bytes.saturating_sub(unmeasured_bytes);
+        let left = left.saturating_sub(demand.memory_bytes);
         if left <= memory_reserve(capacity.memory_bytes) {
             return Err(Hindrance::Memory { from_bytes: demand.memory_bytes });
         }
@@ -138,7 +145,7 @@ mod tests {
 
     fn admit(machine: Machine, memory_bytes: u64) -> Result<(), Hindrance> {
         let demand = Amounts { memory_bytes, ..Amounts::default() };
-        machine.admit(&demand, &Amounts { memory_bytes: 4 * GIB, ..Amounts::default() })
+        machine.admit(&demand, 0, &Amounts { memory_bytes: 4 * GIB, ..Amounts::default() })
     }
 
     #[test]

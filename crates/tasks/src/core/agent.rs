@@ -5,6 +5,7 @@
 //! late, twice or not at all costs time and nothing else.
 
 mod attempts;
+mod backlog;
 mod chores;
 mod claims;
 mod endings;
@@ -30,6 +31,7 @@ use super::time::{Boottime, Now};
 use super::transition::{Ending, Finished};
 use super::txn::{Answer, LeaseId, Txn};
 use attempts::Attempt;
+use backlog::Backlog;
 use chores::Chores;
 use claims::Claimable;
 use endings::Unrecorded;
@@ -82,7 +84,7 @@ pub enum Event {
     NotRegistered {
         node: NodeId,
     },
-    /// The store has answered the keep-alive of `sent`.
+    /// The store has answered the keep-alive of `sent`, in time, whenever the agent hears of it.
     KeptAlive {
         lease: LeaseId,
         sent: Boottime,
@@ -108,13 +110,15 @@ pub enum Event {
     Leave,
 }
 
-/// The word of the runtime: in both cases the last process is gone.
+/// The word of the runtime: whichever it is, the last process is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// It ended, or never began, by itself.
     Ended(Ending, Usage),
     /// It was killed: on the agent's command, or by the deadline.
     Stopped(Usage),
+    /// As above, when no instruction of the command had been executed.
+    StoppedBeforeStart,
 }
 
 /// What to do.
@@ -170,6 +174,7 @@ pub struct Agent {
     writes: Writes,
     attempts: BTreeMap<TaskId, Attempt>,
     unrecorded: BTreeMap<(TaskId, AttemptNumber), Unrecorded>,
+    backlog: Backlog,
     claimable: BTreeMap<TaskId, Claimable>,
     /// When a claim was sent whose result is not seen in the watch yet.
     asked: BTreeMap<TaskId, Boottime>,
@@ -200,6 +205,7 @@ impl Agent {
             writes: Writes::default(),
             attempts: BTreeMap::new(),
             unrecorded: unrecorded.collect(),
+            backlog: Backlog::default(),
             claimable: BTreeMap::new(),
             asked: BTreeMap::new(),
             lost: BTreeMap::new(),
@@ -298,7 +304,10 @@ impl Agent {
                 }
             }
             Event::Reported { task, attempt, report } => self.on_reported(task, attempt, report),
-            Event::Measured(machine) => self.machine = Some(machine),
+            Event::Measured(machine) => {
+                self.machine = Some(machine);
+                self.ledger.on_measured();
+            }
             Event::Drain => drop(self.drain.get_or_insert(Drain::new(now.boot))),
             Event::Leave => self.drain = Some(Drain::at_once(now.boot)),
         }
@@ -308,13 +317,14 @@ impl Agent {
     fn on_changes(&mut self, now: Now, changes: Vec<Change>) {
         for change in changes {
             match change {
-                Change::Task(id) | Change::TaskDeleted(id) => {
+                Change::Task(id) | Change::TaskDeleted(id) | Change::UnreadableTask(id, _) => {
+                    self.backlog.on_task(&self.profile.node, id, self.cache.task(id));
                     self.claimable.remove(&id);
                     self.lost.remove(&id);
                     self.measure_step(now, id);
                 }
                 Change::Node(_) | Change::NodeGone(_) => self.forget_ranks(),
-                Change::UnreadableTask(_) | Change::UnreadableNode(_) => {}
+                Change::UnreadableNode(_) => {}
             }
         }
     }

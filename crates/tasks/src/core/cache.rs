@@ -64,7 +64,7 @@ pub enum Change {
     Node(NodeId),
     NodeGone(NodeId),
     /// Nothing is known of a key any more, since it cannot be read.
-    UnreadableTask(RecordError),
+    UnreadableTask(TaskId, RecordError),
     UnreadableNode(NodeError),
 }
 

@@ -17,7 +17,7 @@ pub struct Explanation {
     pub nodes: Vec<Opinion>,
     /// No live node could run it, however empty. It stays queued: one may come.
     pub is_unsatisfiable: bool,
-    /// Set while it is queued.
+    /// Set while a backoff keeps it queued.
     pub not_before: Option<Timestamp>,
 }
 
@@ -53,7 +53,7 @@ pub fn explain(task: &Summary, nodes: &[&Node], now: Timestamp) -> Explanation {
     Explanation {
         nodes: nodes.iter().map(opinion).collect(),
         is_unsatisfiable: candidates.is_empty(),
-        not_before: Some(not_before),
+        not_before,
     }
 }
 

@@ -156,6 +156,20 @@ impl Lease {
         if remaining.is_zero() || !self.is_held(now) {
             return self.fence(now);
         }
+        self.move_to(sent);
+    }
+
+    /// The word of whoever keeps the lease: the keep-alive of `sent` was answered in time, and the
+    /// deadline of all that runs was moved. That is as true when it is heard late, by a part of the node
+    /// that was held up; only when the deadline that follows from it has passed, it is of no use.
+    pub fn on_kept(&mut self, now: Boottime, sent: Boottime, remaining: Duration) {
+        if remaining.is_zero() {
+            return self.fence(now);
+        }
+        self.move_to(sent);
+    }
+
+    fn move_to(&mut self, sent: Boottime) {
         if let State::Held { acknowledged, next_send } = &mut self.state
             && sent > *acknowledged
         {

@@ -12,7 +12,7 @@ use super::time::Epoch;
 /// but for what its owner adds to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Waits for a node with room, from `not_before` on. A claim moves it on, or a cancel.
+    /// Waits for a node with room, and for `not_before` if it is set. A claim moves it on, or a cancel.
     Queued(Queued),
     /// Belongs to one registration of one node, and waits for the attempt's end. The owner moves it
     /// on; a cancel; or, once that registration is gone from the store, any other node.
@@ -28,7 +28,9 @@ pub enum Status {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queued {
-    pub not_before: Timestamp,
+    /// Set for a backoff alone: what may start at once waits for nobody's clock. Whoever claims reads
+    /// it by a clock of its own, which may be behind the one it was set by.
+    pub not_before: Option<Timestamp>,
     pub reason: QueuedReason,
 }
 

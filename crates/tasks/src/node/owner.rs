@@ -114,9 +114,9 @@ impl Owner {
             let mut events = Vec::new();
             match self.wake(&shutdown).await? {
                 Woken::Event(event) => events.push(event),
-                Woken::Pulse => events.extend(self.pulse()),
                 Woken::Asked(request) => events.extend(request.and_then(|it| self.on_request(it))),
-                Woken::Time => {}
+                // The turn begins with the pulse, whoever wakes it.
+                Woken::Pulse | Woken::Time => {}
                 Woken::Shutdown => {
                     self.leaves_by = Some(Instant::now() + LEAVE_WITHIN);
                     events.push(Event::Leave);
@@ -167,8 +167,11 @@ impl Owner {
             self.parts.audience.tell(self.parts.agent.cache(), event).await;
             self.note(event);
         }
+        // First: the lease may have been kept while this task was held up, and the agent must know before
+        // it looks at the time.
+        let pulse = self.pulse();
         let now = self.parts.clock.now();
-        for command in self.parts.agent.on_all(now, events) {
+        for command in self.parts.agent.on_all(now, pulse.into_iter().chain(events)) {
             self.carry_out(command);
         }
         self.do_chores();
@@ -191,6 +194,7 @@ impl Owner {
         }
     }
 
+    /// The newest. Hearing it again is no harm.
     fn pulse(&mut self) -> Option<Event> {
         let pulse = *self.parts.sources.reins.pulses.borrow_and_update();
         let Pulse { lease, sent, remaining } = pulse?;

@@ -151,6 +151,7 @@ pub(super) fn report(ended: Ended) -> Report {
         Outcome::ScratchExceeded => Ending::ScratchExceeded,
         Outcome::NeverStarted { reason } => Ending::NeverStarted { message: reason },
         Outcome::Stopped => return Report::Stopped(usage),
+        Outcome::StoppedBeforeStart => return Report::StoppedBeforeStart,
     };
     Report::Ended(ending, usage)
 }

@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::{Service, deadline, task_id, view};
+use crate::store::Canceled;
 use crate::wire;
 
 // === impl Service ===
@@ -14,7 +15,10 @@ impl Service {
     ) -> Result<wire::CancelResponse, Error> {
         let id = task_id("id", id)?;
         let canceled = self.node().store().cancel(id, by, deadline()).await;
-        let record = canceled.map_err(Error::Cancel)?;
+        let Canceled { record, is_repeated } = canceled.map_err(Error::Cancel)?;
+        if !is_repeated {
+            self.node().metrics().on_canceled();
+        }
         Ok(wire::CancelResponse { task: Some(view::task(&record)) })
     }
 }

@@ -27,7 +27,8 @@ pub(crate) struct Order {
     pub(crate) sent: Boottime,
 }
 
-/// An answer of the store to a keep-alive.
+/// An answer of the store to a keep-alive, taken in before the lease's deadline; or its word that the
+/// lease is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pulse {
     pub(crate) lease: LeaseId,
@@ -119,14 +120,36 @@ impl Keeper {
                 lease.on_acknowledged(now, pulse.sent, pulse.remaining);
                 if lease.is_held(now) {
                     (self.set_deadline)(lease.deadline());
+                    self.publish(pulse);
+                } else if pulse.remaining.is_zero() {
+                    self.publish(pulse);
                 }
-                self.pulses.send_replace(Some(pulse));
             }
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
                 tracing::warn!(error, "a keep-alive has no answer");
             }
         }
+    }
+
+    fn publish(&self, pulse: Pulse) {
+        self.pulses.send_if_modified(|last| {
+            let is_news = pulse.is_news_after(last.as_ref());
+            if is_news {
+                *last = Some(pulse);
+            }
+            is_news
+        });
+    }
+}
+
+// === impl Pulse ===
+
+impl Pulse {
+    /// Answers overtake each other, and only the last one that is published is ever seen.
+    fn is_news_after(&self, last: Option<&Self>) -> bool {
+        let is_older = |last: &Self| last.lease == self.lease && last.sent >= self.sent;
+        self.remaining.is_zero() || !last.is_some_and(is_older)
     }
 }
 

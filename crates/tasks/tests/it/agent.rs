@@ -6,14 +6,16 @@ use std::time::Duration;
 use expect_test::expect;
 use jiff::Timestamp;
 use tasks::core::admission::{Hindrance, Machine};
-use tasks::core::agent::{Agent, Command, Event, Leftovers, Profile, Report, Timing};
+use tasks::core::agent::{Agent, Command, Event, Leftovers, Profile, Report, Timing, Token};
 use tasks::core::id::{AttemptNumber, Revision, TaskId};
 use tasks::core::keys::{Key, KeyRange};
 use tasks::core::node::{Node, TELL_EVERY};
 use tasks::core::record::{Record, Usage};
+use tasks::core::status::{Queued, QueuedReason, Status};
 use tasks::core::time::{Boottime, Now, later};
 use tasks::core::transition::{Ending, Finished};
-use tasks::core::txn::{LeaseId, Op};
+use tasks::core::txn::{LeaseId, Op, Txn};
+use tasks::wire;
 use uuid::Uuid;
 
 use crate::scene::{self, Scene, exited, flagged, spec};
@@ -26,6 +28,8 @@ struct Story {
     lease: i64,
     seen: Revision,
     is_cut: bool,
+    /// Set while what the node tells of itself is on its way for long.
+    withheld: Option<Vec<(Token, Txn)>>,
     told: String,
 }
 
@@ -42,7 +46,8 @@ impl Story {
         let agent = Agent::new(profile, leftovers);
         let (at, seen) = (Duration::ZERO, scene.store.revision());
         let told = String::new();
-        let mut story = Self { scene, agent, at, lease: 100, seen, is_cut: false, told };
+        let mut story =
+            Self { scene, agent, at, lease: 100, seen, is_cut: false, withheld: None, told };
         let store = &story.scene.store;
         let nodes = Event::NodesListed(store.list(KeyRange::NODES), store.revision());
         let tasks = Event::TasksListed(store.list(KeyRange::TASKS), store.revision());
@@ -85,6 +90,9 @@ impl Story {
 
     fn carry_out(&mut self, command: Command) -> Option<Event> {
         match command {
+            Command::Send { token, txn } if self.is_withheld(&txn) => {
+                self.withheld.get_or_insert_default().push((token, txn));
+            }
             Command::Send { token, txn } if !self.is_cut => {
                 let answer = self.scene.store.txn(&txn);
                 return Some(Event::Answered { token, answer });
@@ -119,6 +127,10 @@ impl Story {
             Command::KeepAlive(_) | Command::SetDeadline(_) => {}
         }
         None
+    }
+
+    fn is_withheld(&self, txn: &Txn) -> bool {
+        self.withheld.is_some() && matches!(txn.then[..], [Op::PutLeased(..)])
     }
 
     fn say(&mut self, what: &str) {
@@ -429,4 +441,174 @@ fn a_task_that_ended_a_day_ago_is_forgotten() {
     assert_eq!(story.scene.store.record(old), None);
     assert!(story.scene.store.record(young).is_some());
     story.scene.assert_in_sync();
+}
+
+/// More than are looked at.
+const MANY: usize = 1025;
+
+/// The first 1,024 places of the queue were looked at, whatever lay there: so many tasks that no node
+/// had room for kept every node from all that came after them.
+#[test]
+fn what_no_node_can_run_keeps_nothing_from_being_claimed() {
+    let mut scene = Scene::new();
+    for _ in 0..MANY {
+        let resources = wire::Resources { cpu_millis: Some(1001), ..Default::default() };
+        scene.submit(wire::TaskSpec { resources: Some(resources), ..spec() });
+    }
+    let good = scene.submit(spec()).id();
+    let mut story = Story::new(scene, Leftovers::default());
+    story.report(good, 1, ended(0));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 0 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(good));
+}
+
+/// As above, with tasks whose backoff is not over. They are taken when it is.
+#[test]
+fn what_waits_for_its_backoff_keeps_nothing_from_being_claimed() {
+    let mut scene = Scene::new();
+    let not_before = Some(later(scene.now, Duration::from_secs(60)));
+    let mut delayed = Vec::new();
+    for _ in 0..MANY {
+        let mut task = scene.submit(wire::TaskSpec { priority: 1, ..spec() }).task;
+        let reason = QueuedReason::ExitRetry;
+        task.status = Status::Queued(Queued { not_before, reason });
+        scene.store.meddle(vec![Op::Put(Key::Task(task.id), task.encode())]);
+        delayed.push(task.id);
+    }
+    let good = scene.submit(spec()).id();
+    let mut story = Story::new(scene, Leftovers::default());
+    story.report(good, 1, ended(0));
+    story.pass(Duration::from_secs(59));
+    let is_taken = |story: &Story, id: &TaskId| {
+        story.scene.store.record(*id).expect("kept").task.status.running().is_some()
+    };
+    assert!(!delayed.iter().any(|id| is_taken(&story, id)), "a backoff is not waited for");
+    story.pass(Duration::from_secs(1));
+    assert_eq!(
+        delayed.iter().filter(|id| is_taken(&story, id)).count(),
+        10,
+        "what there is room for"
+    );
+    assert_eq!(story.scene.store.record(good).expect("kept").task.status.as_str(), "complete");
+}
+
+/// The thread that keeps the lease was in time, the agent was held up beside it: it went by what it had
+/// heard last and killed what ran, though nobody doubted that the node was alive.
+#[test]
+fn a_node_that_was_held_up_goes_on_if_its_lease_was_kept() {
+    let kept = |sent| {
+        let mut story = Story::new(Scene::new(), Leftovers::default());
+        let task = story.submit(spec());
+        story.at = Duration::from_secs(9);
+        let (lease, remaining) = (LeaseId(101), Duration::from_secs(10));
+        let sent = Boottime(Duration::from_millis(sent));
+        story.tell(Event::KeptAlive { lease, sent, remaining });
+        story.report(task, 1, ended(0));
+        story.end(task)
+    };
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 9000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&kept(6600));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 9000 ms: stops attempt 1 with 0 s of grace
+        after 9000 ms: registers
+        after 9000 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&kept(2300));
+}
+
+/// The next registration was given up for the answer to what the one before had told of itself.
+#[test]
+fn an_answer_to_the_registration_before_does_not_fence() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    story.withheld = Some(Vec::new());
+    let task = story.submit(flagged());
+    story.pass(TELL_EVERY);
+    let withheld = story.withheld.take().expect("it is withheld");
+    assert_eq!(withheld.len(), 1, "what is reserved is told");
+    story.is_cut = true;
+    story.pass(Duration::from_secs(7));
+    story.report(task, 1, Report::Stopped(Usage::default()));
+    story.scene.store.revoke(LeaseId(101));
+    story.is_cut = false;
+    story.pass(Duration::from_secs(2));
+    let present = story.agent.node_id();
+    assert!(present.is_some(), "it has registered anew");
+    for (token, txn) in withheld {
+        let answer = story.scene.store.txn(&txn);
+        assert!(!answer.succeeded, "the key is gone");
+        story.tell(Event::Answered { token, answer });
+    }
+    assert_eq!(story.agent.node_id(), present);
+}
+
+/// Whatever was stopped for a drain was said to have run: a task without the flag failed, though no
+/// instruction of it had been executed.
+#[test]
+fn a_node_that_leaves_hands_back_what_never_began() {
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    let task = story.submit(spec());
+    story.tell(Event::Leave);
+    story.report(task, 1, Report::StoppedBeforeStart);
+    story.pass(Duration::from_secs(1));
+    expect![[r#"
+        after 0 ms: registers
+        after 0 ms: starts attempt 1
+        after 0 ms: stops attempt 1 with 10 s of grace
+        after 0 ms: revokes lease 101
+        after 0 ms: has left
+        after 1000 ms: queued after [Some(HandedBack)]
+    "#]]
+    .assert_eq(&story.end(task));
+}
+
+/// Each task was compared alone with a measurement that none of them was in yet: what the machine had
+/// left for one was given to all.
+#[test]
+fn memory_that_is_promised_since_the_measurement_is_not_promised_again() {
+    let room_for_one = Machine {
+        memory_available_bytes: (512 + 256 + 128) << 20,
+        memory_pressure: None,
+        disk_free_bytes: 5 << 30,
+        disk_total_bytes: 10 << 30,
+    };
+    let mut story = Story::new(Scene::new(), Leftovers::default());
+    story.tell(Event::Measured(room_for_one));
+    let first = story.scene.submit(spec()).id();
+    let second = story.submit(spec());
+    story.pass(Duration::from_secs(1));
+    let state =
+        |story: &Story, id| story.scene.store.record(id).expect("kept").task.status.as_str();
+    assert_eq!([first, second].map(|id| state(&story, id)), ["running", "queued"]);
+    assert_eq!(story.agent.hindrance(), None, "the machine as it was measured bears it");
+    // The first uses nothing of what it was promised.
+    story.tell(Event::Measured(room_for_one));
+    assert_eq!(state(&story, second), "running");
+}
+
+/// It was stopped, or ended by itself meanwhile: what it had used was dropped either way.
+#[test]
+fn what_a_canceled_task_used_is_kept() {
+    let usage = Usage { peak_memory_bytes: 7 << 20, cpu_ms: 900 };
+    for report in [Report::Stopped(usage), Report::Ended(exited(0), usage)] {
+        let mut story = Story::new(Scene::new(), Leftovers::default());
+        let task = story.submit(spec());
+        let running = story.scene.store.record(task).expect("it was claimed");
+        let plan = story.scene.plan_cancel(&running);
+        story.scene.store.win(&plan);
+        story.pass(Duration::from_millis(100));
+        story.report(task, 1, report);
+        let record = story.scene.store.record(task).expect("it is not forgotten");
+        assert_eq!(record.task.last_attempt().expect("it ran").usage, usage);
+        assert!(matches!(record.task.status, Status::Canceled(it) if it.stopped_at.is_some()));
+    }
 }

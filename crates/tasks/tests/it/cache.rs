@@ -114,7 +114,7 @@ fn what_cannot_be_read_is_told_and_forgotten_when_it_heals() {
     let start = scene.store.revision();
     scene.store.meddle(vec![Op::Put(Key::Task(task.id()), "garbage".into())]);
     let changes = follow(&mut cache, &scene.store, start);
-    assert!(matches!(changes[..], [Change::UnreadableTask(_)]), "{changes:?}");
+    assert!(matches!(changes[..], [Change::UnreadableTask(_, _)]), "{changes:?}");
     assert_eq!((cache.queue_len(), cache.unreadable().count()), (0, 1));
 
     let start = scene.store.revision();

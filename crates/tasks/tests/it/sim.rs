@@ -2,7 +2,7 @@
 //! other, daemons are paused and killed, machines die. After every step the promises must hold; when
 //! the faults end, everything must come to its end.
 //!
-//! `SIM_SEEDS=n` looks at more seeds, `SIM_SEED=n` at one.
+//! `SIM_SEEDS=n` looks at more seeds, `SIM_SEED=n` at one, `WINDLASS_TEST_FULL=1` at a thousand.
 
 mod crashes;
 mod fault;

@@ -13,7 +13,9 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose,
 };
+use serde::Serialize;
 
+use super::task::print;
 use crate::{
     cli::tasks::{CaCommand, InitArgs, IssueArgs},
     lifecycle,
@@ -89,6 +91,13 @@ struct Files {
     key: PathBuf,
 }
 
+/// The same, as it is printed.
+#[derive(Debug, Serialize)]
+struct Written {
+    certificate: String,
+    key: String,
+}
+
 /// Whom a certificate is for.
 struct Subject {
     name: String,
@@ -105,7 +114,8 @@ pub(crate) fn run(command: CaCommand) -> Outcome {
 
 fn init(arguments: &InitArgs, now: SystemTime) -> Outcome {
     let files = make_authority(&arguments.dir, now)?;
-    report::data(&files.certificate.display().to_string())?;
+    let written = files.written();
+    print(arguments.output, &written, |written| written.certificate.clone())?;
     let key = files.key.display();
     report::words(&format!("give the certificate to everybody; keep {key} on this machine"));
     Ok(())
@@ -113,8 +123,9 @@ fn init(arguments: &InitArgs, now: SystemTime) -> Outcome {
 
 fn issue(arguments: IssueArgs, now: SystemTime) -> Outcome {
     let dir = arguments.dir.clone();
-    let files = sign(&dir, &Subject::of(arguments), now)?;
-    report::data(&format!("{}\n{}", files.certificate.display(), files.key.display()))
+    let output = arguments.output;
+    let written = sign(&dir, &Subject::of(arguments), now)?.written();
+    print(output, &written, |Written { certificate, key }| format!("{certificate}\n{key}"))
 }
 
 fn make_authority(dir: &Path, now: SystemTime) -> Result<Files, Error> {
@@ -208,6 +219,11 @@ impl Files {
         Self { certificate: dir.join(format!("{name}.crt")), key: dir.join(format!("{name}.key")) }
     }
 
+    fn written(&self) -> Written {
+        let Self { certificate, key } = self;
+        Written { certificate: certificate.display().to_string(), key: key.display().to_string() }
+    }
+
     fn refuse_existing(&self) -> Result<(), Error> {
         match [&self.certificate, &self.key].into_iter().find(|path| path.exists()) {
             Some(path) => Err(Error::Exists { path: path.clone() }),
@@ -260,6 +276,7 @@ mod tests {
     use x509_parser::parse_x509_certificate;
 
     use super::*;
+    use crate::cli::Output;
 
     fn node(name: &str) -> Subject {
         Subject::of(IssueArgs {
@@ -267,6 +284,7 @@ mod tests {
             client: None,
             hosts: Vec::new(),
             dir: PathBuf::new(),
+            output: Output::default(),
         })
     }
 
@@ -304,5 +322,18 @@ mod tests {
             let refused = sign(folder.path(), &node(name), now);
             assert!(matches!(refused, Err(Error::Name { .. })), "{name:?}");
         }
+    }
+
+    /// Scripts had to guess where the files were.
+    #[test]
+    fn what_was_written_can_be_had_as_json() {
+        let files = Files::of(Path::new("ca"), "alice");
+        let json = report::json(&files.written()).unwrap();
+        expect_test::expect![[r#"
+            {
+              "certificate": "ca/alice.crt",
+              "key": "ca/alice.key"
+            }"#]]
+        .assert_eq(&json);
     }
 }

@@ -1,6 +1,9 @@
 //! `windlass up`: what one machine can carry, with nothing configured.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use super::{
     node::{self, STORE_FOLDER},
@@ -15,6 +18,7 @@ use crate::{
 };
 
 pub(crate) fn run(arguments: UpArgs) -> Outcome {
+    refuse_others(arguments.listen)?;
     let data_dir = arguments.data_dir.map_or_else(default_data_dir, Ok)?;
     let own = OwnStore {
         data_dir: &data_dir.join(STORE_FOLDER),
@@ -42,13 +46,26 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
         for warning in &warnings {
             report::words(&format!("warning: {warning}"));
         }
-        if !arguments.listen.ip().is_loopback() {
-            report::words("warning: everyone who reaches this address can read and write\n");
-        }
         Ok(())
     })?;
     report::words(&format!("stopped; everything is kept in {}", data_dir.display()));
     Ok(())
+}
+
+/// The node runs what the store says, and the store lets in everybody who reaches it: what others
+/// reached would be a shell for all of them.
+fn refuse_others(listen: SocketAddr) -> Result<(), Failure> {
+    if listen.ip().is_loopback() {
+        return Ok(());
+    }
+    let problem = format!(
+        "--listen {listen}: whoever reaches the store runs commands on this machine, and `up` asks \
+         nobody who he is"
+    );
+    Err(Failure::new(Exit::Usage, anyhow::anyhow!(problem)).with_hint(
+        "give others `windlass store serve` with certificates, or `windlass node --store-listen` with \
+         those of `windlass ca`",
+    ))
 }
 
 /// The journal's folder that a user means: `dir`, or the one that `up` keeps inside it.
@@ -84,6 +101,8 @@ fn welcome(ready: &Ready, data_dir: &Path) -> String {
   data   {}
   page   {endpoint}/  (what runs, in a browser)
 {labels}{sharder}{autoscaler}
+who reaches the store controls the tasks: here, every user of this machine
+
 try
   windlass run -- ls -l
   etcdctl --endpoints={endpoint} put greeting hello

@@ -7,7 +7,7 @@ use super::{
     Act, Subject,
     trial::{Trial, USER, WORKDIR},
 };
-use crate::Exit;
+use crate::{Boottime, Exit};
 
 pub(super) fn nothing_runs_before_start(subject: &mut impl Subject) {
     let (mut trial, prepared) = Trial::prepare(subject, Act::Speak);
@@ -20,7 +20,7 @@ pub(super) fn nothing_runs_before_start(subject: &mut impl Subject) {
 
 pub(super) fn what_cannot_run_never_started(subject: &mut impl Subject) {
     let (mut trial, prepared) = Trial::prepare(subject, Act::Nonsense);
-    let begun = prepared.and_then(|()| trial.runtime.start());
+    let begun = prepared.and_then(|()| trial.runtime.start(&|| Boottime::NEVER));
     assert!(begun.is_err(), "a command that does not exist is no command that failed");
     trial.clean_up();
     assert_eq!((trial.stdout.rest(), trial.stderr.rest()), (String::new(), String::new()));

@@ -70,7 +70,7 @@ impl OnMachine {
         let mut runtime = self.runtime();
         let stdio = Stdio { stdin: input(), stdout, stderr };
         runtime.prepare(id, &spec(self.argv(Act::Resist)), stdio).expect("prepare");
-        runtime.start().expect("start");
+        runtime.start(&|| Boottime::NEVER).expect("start");
         loop {
             pause();
         }

@@ -58,7 +58,7 @@ impl<'a, S: Subject> Trial<'a, S> {
     pub(super) fn start(subject: &'a mut S, act: Act) -> Self {
         let (mut trial, prepared) = Self::prepare(subject, act);
         prepared.expect("prepare");
-        trial.runtime.start().expect("start");
+        trial.runtime.start(&|| Boottime::NEVER).expect("start");
         trial
     }
 

@@ -1,7 +1,7 @@
 //! How commands begin and end.
 
 use rustix::process::Signal;
-use sandbox::{Exit, Runtime, Spec};
+use sandbox::{Boottime, Exit, Runtime, Spec};
 
 use super::{
     alone::alone,
@@ -55,8 +55,29 @@ fn what_cannot_be_executed_never_started() {
     alone("what_cannot_be_executed_never_started", || {
         let scene = Scene::new();
         let mut attempt = scene.prepare(&spec(&["no-such-program"])).unwrap();
-        let error = chain(&attempt.runtime.start().unwrap_err());
+        let error = chain(&attempt.runtime.start(&|| Boottime::NEVER).unwrap_err());
         assert!(error.contains("cannot execute \"no-such-program\": No such file"), "{error}");
+        attempt.runtime.cleanup(attempt.id).unwrap();
+    });
+}
+
+/// A shim that had a command executed heard of nothing else for three seconds, its deadline included.
+#[test]
+fn a_command_that_is_not_executed_by_the_deadline_is_killed() {
+    alone("a_command_that_is_not_executed_by_the_deadline_is_killed", || {
+        let scene = Scene::new();
+        let mut attempt = scene.prepare(&shell("exec sleep 1000")).unwrap();
+        match attempt.runtime.start(&|| Boottime::default()) {
+            // It was, at the last moment: it is killed all the same.
+            Ok(()) => assert_eq!(attempt.wait(), Exit::Signal(Signal::KILL.as_raw())),
+            Err(error) => {
+                let error = chain(&error);
+                assert!(
+                    error.contains("was not executed") || error.contains("init ended"),
+                    "{error}"
+                );
+            }
+        }
         attempt.runtime.cleanup(attempt.id).unwrap();
     });
 }

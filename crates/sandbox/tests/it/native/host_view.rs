@@ -63,6 +63,24 @@ fn our_data_is_hidden_wherever_it_lies() {
     });
 }
 
+/// Masks were looked for by the path that a bind was given by, and secrets by the path they really
+/// have: below a directory that was reached through a link, nothing was hidden.
+#[test]
+fn secrets_are_hidden_below_a_bind_that_is_reached_through_a_link() {
+    alone("secrets_are_hidden_below_a_bind_that_is_reached_through_a_link", || {
+        let dir = tempfile::Builder::new().tempdir_in("/var").unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        let mut scene = with_secret(&real.join("shared"));
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        let seen_at = link.join("shared");
+        scene.site.host_view.binds.pop();
+        scene.site.host_view.binds.push(seen_at.clone());
+        let at = seen_at.display();
+        let seen = scene.run(&as_root(&format!("cat {at}/readme {at}/config.toml; ls {at}/keys")));
+        assert_eq!(seen.stdout, "for all", "{seen:?}");
+    });
+}
+
 #[test]
 fn host_view_writes_never_reach_host() {
     alone("host_view_writes_never_reach_host", || {

@@ -7,7 +7,7 @@ use rustix::{
     pipe::pipe,
 };
 use sandbox::{
-    AttemptId, Exit, Root, Runtime, Site, Spec, User,
+    AttemptId, Boottime, Exit, Root, Runtime, Site, Spec, User,
     native::{self, Native},
     runtime::{HostView, Permissions, Stats, Stdio, Wake},
 };
@@ -84,7 +84,7 @@ impl Scene {
 
     pub(crate) fn start(&self, spec: &Spec) -> Attempt {
         let mut attempt = self.prepare(spec).unwrap();
-        attempt.runtime.start().map_err(|error| chain(&error)).unwrap();
+        attempt.runtime.start(&|| Boottime::NEVER).map_err(|error| chain(&error)).unwrap();
         attempt
     }
 

@@ -1,7 +1,7 @@
 //! Who has reserved how much. Reserved before a claim is sent, released when it is lost or when the
 //! attempt's last process is gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Refused;
 use crate::core::amounts::{Amounts, Resource};
@@ -12,6 +12,8 @@ pub struct Ledger {
     capacity: Amounts,
     reserved: Amounts,
     by_task: BTreeMap<TaskId, Amounts>,
+    /// Of these, what the last measurement of the machine cannot show yet.
+    unmeasured: BTreeSet<TaskId>,
     /// What a task that waits too long will need, and that others must not take.
     kept_for: Option<(TaskId, Amounts)>,
 }
@@ -81,6 +83,7 @@ impl Ledger {
         debug_assert!(!self.holds(task), "a task is reserved for once");
         self.check(task, &demand)?;
         self.by_task.insert(task, demand);
+        self.unmeasured.insert(task);
         self.reserved = self.reserved.plus(&demand);
         if self.kept_for() == Some(task) {
             self.kept_for = None;
@@ -88,7 +91,19 @@ impl Ledger {
         Ok(())
     }
 
+    /// The machine was measured.
+    pub fn on_measured(&mut self) {
+        self.unmeasured.clear();
+    }
+
+    /// Memory that was reserved since the machine was measured.
+    #[must_use]
+    pub fn unmeasured_bytes(&self) -> u64 {
+        self.unmeasured.iter().map(|task| self.by_task[task].memory_bytes).sum()
+    }
+
     pub fn release(&mut self, task: TaskId) {
+        self.unmeasured.remove(&task);
         if let Some(demand) = self.by_task.remove(&task) {
             self.reserved = self.reserved.minus(&demand);
         }
@@ -120,6 +135,20 @@ mod tests {
         ledger.release(task(1));
         assert_eq!(ledger.free(), cpu(600));
         assert!((ledger.load() - 0.4).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn what_was_reserved_since_the_machine_was_measured_is_known() {
+        let memory = |memory_bytes| Amounts { memory_bytes, ..Amounts::default() };
+        let mut ledger = Ledger::new(memory(100));
+        ledger.reserve(task(1), memory(10)).unwrap();
+        ledger.on_measured();
+        ledger.reserve(task(2), memory(20)).unwrap();
+        ledger.reserve(task(3), memory(30)).unwrap();
+        assert_eq!(ledger.unmeasured_bytes(), 50);
+        ledger.release(task(3));
+        ledger.release(task(1));
+        assert_eq!(ledger.unmeasured_bytes(), 20);
     }
 
     #[test]

@@ -122,16 +122,18 @@ impl Agent {
         let is_known = self.attempts.get(&id).is_some_and(|attempt| attempt.number == number);
         let Some(attempt) = is_known.then(|| self.attempts.remove(&id)).flatten() else { return };
         self.ledger.release(id);
-        match (report, attempt.stopping) {
+        let (drained, usage) = match report {
             // What ended by itself has a result, whatever was wanted of it meanwhile.
-            (Report::Ended(ending, usage), _) => self.note_end(attempt, ending, usage),
-            (Report::Stopped(usage), Some(Stopping::Drained)) => {
-                self.note_end(attempt, Ending::Drained, usage);
-            }
-            (Report::Stopped(_), Some(Stopping::Canceled)) => self.read(id, WantedFor::Touch),
-            (Report::Stopped(_), Some(Stopping::NotOurs)) => {}
+            Report::Ended(ending, usage) => return self.note_end(attempt, ending, usage),
+            Report::Stopped(usage) => (Ending::Drained, usage),
+            Report::StoppedBeforeStart => (Ending::HandedBack, Usage::default()),
+        };
+        match attempt.stopping {
+            Some(Stopping::Drained) => self.note_end(attempt, drained, usage),
+            Some(Stopping::Canceled) => self.read(id, WantedFor::Touch(number, usage)),
+            Some(Stopping::NotOurs) => {}
             // Only the deadline kills what the agent did not: it has slept through it.
-            (Report::Stopped(_), None) => self.fence(),
+            None => self.fence(),
         }
     }
 

@@ -5,7 +5,7 @@ use super::writes::Purpose;
 use crate::core::admission::Hindrance;
 use crate::core::amounts::Amounts;
 use crate::core::gc;
-use crate::core::id::TaskId;
+use crate::core::id::{NodeId, TaskId};
 use crate::core::keys::Key;
 use crate::core::node::{Node, TELL_EVERY};
 use crate::core::rank::chosen;
@@ -83,21 +83,23 @@ impl Agent {
         if self.chores.told == Some(news) {
             return;
         }
-        let key = Key::Node(claimant.node);
-        let node = Node { reserved_at: now.wall, ..self.described(claimant.node) };
+        let node = claimant.node;
+        let key = Key::Node(node);
+        let described = Node { reserved_at: now.wall, ..self.described(node) };
         let txn = Txn {
             compares: vec![Compare::CreatedAt(key, claimant.registered)],
-            then: vec![Op::PutLeased(key, node.encode(), lease)],
+            then: vec![Op::PutLeased(key, described.encode(), lease)],
             otherwise: Vec::new(),
         };
         self.chores.told = Some(news);
         self.chores.tell_at = now.boot + TELL_EVERY;
-        self.send(txn, Purpose::Tell);
+        self.send(txn, Purpose::Tell { node });
     }
 
-    /// The node's key is not what it was: somebody else is right about whether it lives.
-    pub(super) fn on_told(&mut self, answer: &Answer) {
-        if !answer.succeeded {
+    /// The node's key is not what it was: somebody else is right about whether it lives. An answer that
+    /// comes after the next registration says nothing about that one.
+    pub(super) fn on_told(&mut self, told: NodeId, answer: &Answer) {
+        if !answer.succeeded && self.node_id() == Some(told) {
             self.fence();
         }
     }

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use super::Agent;
 use super::writes::{Purpose, WantedFor};
 use crate::core::admission::Hindrance;
-use crate::core::cache::{Phase, Summary};
+use crate::core::cache::Summary;
 use crate::core::id::{NodeId, TaskId};
 use crate::core::rank::{Candidate, rank};
 use crate::core::record::Record;
@@ -15,7 +15,7 @@ use crate::core::steal::{Approach, claims_at_once};
 use crate::core::time::{Boottime, Now, until};
 use crate::core::transition::{Batch, Claimant, Plan, Stamp, claim};
 
-/// How much of the queue is looked at for work. Beyond it, there is enough before.
+/// How many due tasks that this node could run are looked at. Beyond them, there is enough before.
 const LOOK_AT_MAX: usize = 1024;
 
 /// A queued task whose time has come.
@@ -81,18 +81,12 @@ impl Agent {
 
     /// Remembers since when each task could have been taken.
     fn note_claimable(&mut self, now: Now) {
-        let mut next = None;
-        for summary in self.cache.queue().take(LOOK_AT_MAX) {
-            let Phase::Queued { not_before } = summary.phase else { continue };
-            if not_before <= now.wall {
-                self.claimable.entry(summary.id).or_insert_with(|| Claimable::new(now.boot));
-            } else {
-                let at = now.boot + until(now.wall, not_before);
-                next = Some(next.unwrap_or(at).min(at));
-            }
+        self.backlog.look(now.wall);
+        if let Some(not_before) = self.backlog.next_due() {
+            self.wake_by(now.boot + until(now.wall, not_before));
         }
-        if let Some(at) = next {
-            self.wake_by(at);
+        for id in self.backlog.due().take(LOOK_AT_MAX) {
+            self.claimable.entry(id).or_insert_with(|| Claimable::new(now.boot));
         }
     }
 
@@ -101,7 +95,8 @@ impl Agent {
         let free = |summary: &&Summary| {
             !self.attempts.contains_key(&summary.id) && !self.writes.is_claiming(summary.id)
         };
-        let queue = self.cache.queue().take(LOOK_AT_MAX).filter(free);
+        let due = self.backlog.due().take(LOOK_AT_MAX);
+        let queue = due.filter_map(|id| self.cache.task(id)).filter(free);
         let offer = |(place, summary)| self.offer(me, place, summary);
         queue.enumerate().filter_map(offer).collect()
     }
@@ -151,19 +146,23 @@ impl Agent {
         let mut ledger = self.ledger.clone();
         let mut fits = |offer: &&Offer| {
             let Waiting { task, demand, .. } = offer.waiting;
-            self.hindered(offer).is_none() && ledger.reserve(task, demand).is_ok()
+            self.hindered(offer, ledger.unmeasured_bytes()).is_none()
+                && ledger.reserve(task, demand).is_ok()
         };
         offers.filter(|offer| fits(offer)).map(|offer| offer.waiting.task).collect()
     }
 
-    /// What of the machine itself is against it, room or not.
-    fn hindered(&self, offer: &Offer) -> Option<Hindrance> {
+    /// What of the machine itself is against it, room or not, if it has promised so much memory since it
+    /// was measured.
+    fn hindered(&self, offer: &Offer, unmeasured_bytes: u64) -> Option<Hindrance> {
         let machine = self.machine.as_ref()?;
-        machine.admit(&offer.waiting.demand, &self.ledger.capacity()).err()
+        let (demand, capacity) = (&offer.waiting.demand, &self.ledger.capacity());
+        machine.admit(demand, unmeasured_bytes, capacity).err()
     }
 
+    /// By the measurement alone: what is promised until the next one is no state of the machine to tell of.
     fn hindrance_of(&self, offers: &[Offer]) -> Option<Hindrance> {
-        offers.iter().filter_map(|offer| self.hindered(offer)).reduce(Hindrance::worse)
+        offers.iter().filter_map(|offer| self.hindered(offer, 0)).reduce(Hindrance::worse)
     }
 
     fn take(&mut self, now: Now, claimant: &Claimant, tasks: &[TaskId]) {

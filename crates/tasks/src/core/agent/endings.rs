@@ -142,20 +142,27 @@ impl Agent {
 
     fn discard(&mut self, now: Now, id: TaskId, attempt: AttemptNumber) {
         let discarded = self.unrecorded.remove(&(id, attempt));
-        let record = discarded.and_then(|unrecorded| unrecorded.record);
-        self.on_read_for_touch(now, record);
+        let Some(Unrecorded { finished, record, .. }) = discarded else { return };
+        self.on_read_for_touch(now, record, attempt, finished.usage);
     }
 
-    /// A canceled task of ours has stopped: says when, once.
-    pub(super) fn on_read_for_touch(&mut self, now: Now, record: Option<Record>) {
+    /// A canceled attempt of ours has stopped: says when, and what it used, once.
+    pub(super) fn on_read_for_touch(
+        &mut self,
+        now: Now,
+        record: Option<Record>,
+        attempt: AttemptNumber,
+        usage: Usage,
+    ) {
         let Some(record) = record else { return };
         let Status::Canceled(canceled) = &record.task.status else { return };
+        let host = self.profile.node.host;
         let last = record.task.last_attempt();
-        let Some(last) = last.filter(|last| last.host == self.profile.node.host) else { return };
-        if canceled.stopped_at.is_some() {
+        let is_ours = last.is_some_and(|last| last.host == host && last.number == attempt);
+        if !is_ours || canceled.stopped_at.is_some() {
             return;
         }
-        let added = Touch { host: last.host, usage: last.usage, stopped_at: Some(now.wall) };
+        let added = Touch { host, usage, stopped_at: Some(now.wall) };
         if let Ok(plan) = touch(&record, added, self.ids.write()) {
             self.send(plan.txn, Purpose::Touch);
         }

@@ -96,7 +96,7 @@ impl Agent {
         if let Registration::Held { lease, lease_id, .. } = &mut self.registration
             && *lease_id == id
         {
-            lease.on_acknowledged(now.boot, sent, remaining);
+            lease.on_kept(now.boot, sent, remaining);
             if lease.is_held(now.boot) {
                 self.commands.push(Command::SetDeadline(lease.deadline()));
             }

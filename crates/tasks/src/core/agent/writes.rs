@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::{Agent, Command};
-use crate::core::id::{AttemptNumber, TaskId};
+use crate::core::id::{AttemptNumber, NodeId, TaskId};
 use crate::core::keys::Key;
-use crate::core::record::Record;
+use crate::core::record::{Record, Usage};
 use crate::core::sweep::Listing;
 use crate::core::time::{Boottime, Now};
 use crate::core::transition::{Batch, BatchOutcome, Plan, SettleError, Settled};
@@ -62,7 +62,9 @@ pub(super) enum Purpose {
     },
     Sweep,
     /// The node's own key, with what is reserved.
-    Tell,
+    Tell {
+        node: NodeId,
+    },
 }
 
 /// Why a record is read.
@@ -70,8 +72,8 @@ pub(super) enum Purpose {
 pub(super) enum WantedFor {
     Claim,
     Finish(AttemptNumber),
-    /// A canceled attempt has stopped.
-    Touch,
+    /// A canceled attempt has stopped, after it used so much.
+    Touch(AttemptNumber, Usage),
     Requeue,
     /// It is said to run here, and does not.
     Unknown,
@@ -143,7 +145,7 @@ impl Writes {
             return false;
         }
         let dropped = self.remove(token);
-        dropped.is_some_and(|write| matches!(write.purpose, Purpose::Tell))
+        dropped.is_some_and(|write| matches!(write.purpose, Purpose::Tell { .. }))
     }
 }
 
@@ -161,7 +163,7 @@ impl Purpose {
 
     /// What is done again before long needs no second sending.
     fn is_repeated_anyway(&self) -> bool {
-        matches!(self, Self::Sweep | Self::Tell | Self::Delete)
+        matches!(self, Self::Sweep | Self::Tell { .. } | Self::Delete)
     }
 }
 
@@ -210,7 +212,7 @@ impl Agent {
             Purpose::Requeue { plan } => self.on_requeued(now, plan.id),
             Purpose::Read { id, wanted_for } => self.on_read(now, id, wanted_for, answer),
             Purpose::Sweep => self.on_swept(Listing::new(answer)),
-            Purpose::Tell => self.on_told(answer),
+            Purpose::Tell { node } => self.on_told(node, answer),
         }
     }
 
@@ -256,7 +258,7 @@ impl Agent {
         match wanted_for {
             WantedFor::Finish(_) => unreachable!("it was taken before"),
             WantedFor::Claim => self.on_read_for_claim(now, id, record),
-            WantedFor::Touch => self.on_read_for_touch(now, record),
+            WantedFor::Touch(attempt, usage) => self.on_read_for_touch(now, record, attempt, usage),
             WantedFor::Requeue => self.on_read_for_requeue(now, id, record),
             WantedFor::Unknown => self.on_read_for_unknown(now, record),
         }

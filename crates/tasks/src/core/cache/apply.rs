@@ -86,7 +86,7 @@ impl Cache {
             }
             Err(error) => {
                 self.unreadable.insert(id, error.clone());
-                Some(Change::UnreadableTask(error))
+                Some(Change::UnreadableTask(id, error))
             }
         }
     }

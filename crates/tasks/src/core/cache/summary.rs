@@ -30,8 +30,14 @@ pub struct Summary {
 /// Where a task is, as briefly as can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    Queued { not_before: Timestamp },
-    Running { node: NodeId, attempt: AttemptNumber },
+    /// `not_before` is set for a backoff.
+    Queued {
+        not_before: Option<Timestamp>,
+    },
+    Running {
+        node: NodeId,
+        attempt: AttemptNumber,
+    },
     Ended(End, Epoch),
 }
 

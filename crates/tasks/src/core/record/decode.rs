@@ -112,7 +112,10 @@ impl Reader {
             Ok(wire::queued::Reason::Drained) => QueuedReason::Drained,
             Err(_) => return Err(self.value("queued.reason", queued.reason)),
         };
-        Ok(Queued { not_before: self.time("queued.not_before_ms", queued.not_before_ms)?, reason })
+        let millis = Some(queued.not_before_ms).filter(|millis| *millis != 0);
+        let not_before =
+            millis.map(|millis| self.time("queued.not_before_ms", millis)).transpose()?;
+        Ok(Queued { not_before, reason })
     }
 
     fn running(self, running: &wire::Running) -> Result<Running> {

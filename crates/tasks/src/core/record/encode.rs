@@ -106,7 +106,7 @@ impl Queued {
             QueuedReason::NodeLost => wire::queued::Reason::NodeLost,
             QueuedReason::Drained => wire::queued::Reason::Drained,
         };
-        let not_before_ms = self.not_before.as_millisecond();
+        let not_before_ms = self.not_before.map_or(0, Timestamp::as_millisecond);
         wire::Queued { not_before_ms, reason: reason.into() }
     }
 }

@@ -19,10 +19,7 @@ fn task() -> Task {
         schema: SCHEMA,
         spec_hash: SpecHash::of(&spec),
         spec,
-        status: Status::Queued(Queued {
-            not_before: Timestamp::UNIX_EPOCH,
-            reason: QueuedReason::Submitted,
-        }),
+        status: Status::Queued(Queued { not_before: None, reason: QueuedReason::Submitted }),
         attempts: Vec::new(),
         counters: Counters::default(),
         write_id: NODE.parse().unwrap(),

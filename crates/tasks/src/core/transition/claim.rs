@@ -26,7 +26,7 @@ pub fn claim(before: &Record, claimant: &Claimant, stamp: Stamp) -> Result<Plan,
             return Err(TransitionError::NotFrom { id, from: other.as_str(), to: "running" });
         }
     };
-    if stamp.now < not_before {
+    if let Some(not_before) = not_before.filter(|at| stamp.now < *at) {
         return Err(TransitionError::TooEarly { id, not_before });
     }
     let attempt = claimant.attempt(before, stamp);

@@ -23,7 +23,7 @@ pub enum Ending {
     NeverStarted {
         message: String,
     },
-    /// Claimed, but given up before anything was begun.
+    /// Claimed, but given up before any instruction of the command was executed.
     HandedBack,
     /// Stopped so that the node can leave.
     Drained,
@@ -73,8 +73,10 @@ fn check_owner(before: &Record, finished: &Finished) -> Result<(), TransitionErr
 impl Finished {
     /// What the task becomes. Counts the tries that it uses up.
     fn status_after(&self, counters: &mut Counters, spec: &Spec, stamp: Stamp) -> Status {
-        let queued =
-            |reason, wait| Status::Queued(Queued { not_before: later(stamp.now, wait), reason });
+        let queued = |reason, wait: Duration| {
+            let not_before = (!wait.is_zero()).then(|| later(stamp.now, wait));
+            Status::Queued(Queued { not_before, reason })
+        };
         match &self.ending {
             Ending::Exited(exit) if exit.is_failure() && counters.exit_retries < spec.retries => {
                 counters.exit_retries += 1;

@@ -44,5 +44,5 @@ fn status_after(task: &mut Task, spec: &Spec, stamp: Stamp) -> Status {
         return failed("its nodes were lost too often");
     }
     task.counters.cluster_restarts += 1;
-    Status::Queued(Queued { not_before: stamp.now, reason: QueuedReason::NodeLost })
+    Status::Queued(Queued { not_before: None, reason: QueuedReason::NodeLost })
 }

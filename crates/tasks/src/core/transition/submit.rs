@@ -48,7 +48,7 @@ pub fn submit(submission: Submission, stamp: Stamp) -> Result<Plan, SubmitError>
         "" => submission.fresh_id,
         key => TaskId::of_key(key),
     };
-    let status = Status::Queued(Queued { not_before: stamp.now, reason: QueuedReason::Submitted });
+    let status = Status::Queued(Queued { not_before: None, reason: QueuedReason::Submitted });
     let task = Task {
         id,
         schema: SCHEMA,

@@ -8,7 +8,7 @@ use tasks::core::status::Status;
 use tasks::core::time::Epoch;
 use tasks::core::transition::SubmitError;
 use tasks::core::txn::{Op, Txn};
-use tasks::store::{CancelError, Error, Follower, SubmitFailed, Submitted, Update};
+use tasks::store::{CancelError, Canceled, Error, Follower, SubmitFailed, Submitted, Update};
 use tasks::wire;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -134,9 +134,11 @@ async fn canceling_again_is_success_and_canceling_nothing_is_not() {
     let etcd = Etcd::start().await;
     let client = etcd.client();
     let id = etcd.submit(spec()).await;
-    let canceled = client.cancel(id, "me", soon()).await.unwrap();
-    assert!(matches!(&canceled.task.status, Status::Canceled(it) if it.by == "me"));
-    assert_eq!(client.cancel(id, "you", soon()).await.unwrap(), canceled);
+    let first = client.cancel(id, "me", soon()).await.unwrap();
+    assert!(matches!(&first.record.task.status, Status::Canceled(it) if it.by == "me"));
+    assert!(!first.is_repeated);
+    let again = client.cancel(id, "you", soon()).await.unwrap();
+    assert_eq!(again, Canceled { is_repeated: true, ..first });
     etcd.assert_in_sync().await;
 
     assert_eq!(client.gc(Epoch(u64::MAX), soon()).await.unwrap(), 1);

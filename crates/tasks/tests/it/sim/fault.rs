@@ -1,6 +1,7 @@
 //! Mistakes that an implementation could make, made on purpose on the way to the store.
 
 use prost::Message;
+use tasks::core::id::TaskId;
 use tasks::core::keys::{Key, StatusKey};
 use tasks::core::txn::{Compare, Op, Txn};
 use tasks::wire;
@@ -17,6 +18,8 @@ pub(crate) enum Fault {
     /// After an unknown outcome another transaction is sent, which does not know the first one's
     /// write id.
     ResendWithNewWriteId,
+    /// A task may be started from when it was submitted on, by the clock of whom it was submitted to.
+    QueuedByTheClock,
 }
 
 // === impl Fault ===
@@ -36,6 +39,20 @@ impl Fault {
         }
         txn
     }
+
+    /// What reaches the store instead of a client's `txn`.
+    pub(crate) fn tamper_with_submit(self, txn: &Txn) -> Txn {
+        let mut txn = txn.clone();
+        if self == Self::QueuedByTheClock {
+            rewrite(&mut txn, |_, task| {
+                let not_before_ms = task.submitted_at_ms;
+                let queued = wire::Queued { not_before_ms, ..Default::default() };
+                task.status =
+                    Some(wire::Status { status: Some(wire::status::Status::Queued(queued)) });
+            });
+        }
+        txn
+    }
 }
 
 fn is_claim(txn: &Txn) -> bool {
@@ -51,13 +68,17 @@ fn is_completion(txn: &Txn) -> bool {
 
 /// Gives every task that is written another write id, as if an earlier plan had been sent.
 fn rename_writes(txn: &mut Txn) {
+    rewrite(txn, |id, task| task.write_id = id.to_string());
+}
+
+fn rewrite(txn: &mut Txn, change: fn(TaskId, &mut wire::Task)) {
     for op in &mut txn.then {
         match op {
-            Op::Txn(nested) => rename_writes(nested),
+            Op::Txn(nested) => rewrite(nested, change),
             Op::Put(Key::Task(id), value) => {
-                let task = wire::Task::decode(value.clone()).expect("the core writes tasks");
-                let renamed = wire::Task { write_id: id.to_string(), ..task };
-                *value = renamed.encode_to_vec().into();
+                let mut task = wire::Task::decode(value.clone()).expect("the core writes tasks");
+                change(*id, &mut task);
+                *value = task.encode_to_vec().into();
             }
             _ => {}
         }

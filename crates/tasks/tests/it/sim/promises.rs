@@ -6,11 +6,15 @@ use std::time::Duration;
 use tasks::core::id::{Fence, NodeId, Revision, TaskId};
 use tasks::core::keys::StatusKey;
 use tasks::core::record::Record;
-use tasks::core::status::{FailedReason, Status};
+use tasks::core::status::{FailedReason, QueuedReason, Status};
 
 use super::Violation;
 use super::host::Host;
 use crate::store::Store;
+
+/// How long a host with nothing to do may leave a task lying in a calm sea: enough to start a daemon
+/// and to register it.
+const IDLE_MAX: Duration = Duration::from_secs(5);
 
 /// What was seen so far.
 #[derive(Default)]
@@ -19,6 +23,12 @@ pub(crate) struct Promises {
     /// Since when every task that will be submitted has ended.
     over_since: Option<Duration>,
     pub(crate) expected: usize,
+    /// Whether nothing but crashes happens to the cluster.
+    pub(crate) is_quiet: bool,
+    /// Since when tasks lie in the queue that may start at once.
+    waiting: BTreeMap<TaskId, Duration>,
+    /// When each host was last seen with something to do, or without a daemon.
+    busy: BTreeMap<u32, Duration>,
     running: BTreeSet<(NodeId, TaskId)>,
     ends: BTreeMap<TaskId, StatusKey>,
     starts: BTreeMap<TaskId, Vec<Fence>>,
@@ -53,6 +63,7 @@ impl Promises {
         now: Duration,
     ) -> Result<(), Violation> {
         Self::check_overlap(hosts)?;
+        self.check_idle(hosts, now)?;
         if store.revision() == self.checked_at {
             return Ok(());
         }
@@ -63,6 +74,7 @@ impl Promises {
         self.check_claims(&snapshot.statuses, &snapshot.nodes)?;
         for record in snapshot.tasks.values().flatten() {
             self.check_task(record)?;
+            self.note_waiting(record, now);
         }
         if self.ends.len() == self.expected {
             self.over_since.get_or_insert(now);
@@ -79,6 +91,38 @@ impl Promises {
             })?;
         }
         Ok(())
+    }
+
+    /// Every host can run every task of these tests, whatever its clock says.
+    fn check_idle(&mut self, hosts: &[Host], now: Duration) -> Result<(), Violation> {
+        if !self.is_quiet {
+            return Ok(());
+        }
+        let is_busy = |host: &&Host| host.daemon.is_none() || !host.runtime.processes.is_empty();
+        self.busy.extend(hosts.iter().filter(is_busy).map(|host| (host.number, now)));
+        let Some((task, since)) = self.waiting.iter().min_by_key(|(_, since)| **since) else {
+            return Ok(());
+        };
+        for host in hosts {
+            let busy = self.busy.get(&host.number).copied().unwrap_or_default();
+            let is_idle = now > IDLE_MAX + busy.max(*since);
+            Violation::unless(!is_idle, || format!("host {} leaves {task} lying", host.number))?;
+        }
+        Ok(())
+    }
+
+    fn note_waiting(&mut self, record: &Record, now: Duration) {
+        match &record.task.status {
+            Status::Queued(queued)
+                if !matches!(
+                    queued.reason,
+                    QueuedReason::ExitRetry | QueuedReason::StartFailed
+                ) =>
+            {
+                self.waiting.entry(record.id()).or_insert(now);
+            }
+            _ => drop(self.waiting.remove(&record.id())),
+        }
     }
 
     /// Whoever claims is registered at that very revision.

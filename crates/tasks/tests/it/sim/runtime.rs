@@ -53,7 +53,8 @@ impl Runtime {
         let process = self.processes.remove(&id)?;
         let usage = Usage { peak_memory_bytes: 1, cpu_ms: 1 };
         let Some(ending) = ending.filter(|_| !process.is_stopping) else {
-            return Some(Report::Stopped(usage));
+            let stopped = Report::Stopped(usage);
+            return Some(if process.is_live { stopped } else { Report::StoppedBeforeStart });
         };
         let (node, attempt) = (process.node, id.1);
         let finished = Finished { node, attempt, ending: ending.clone(), usage };

@@ -134,6 +134,7 @@ impl World {
             self.after(after, Happening::Start { host });
         }
         self.promises.expected = self.plot.tasks;
+        self.promises.is_quiet = !self.plot.is_rough;
         let last_submit = if self.plot.is_rough { 60_000_000 } else { 3_000_000 };
         for _ in 0..self.plot.tasks {
             let after = self.chance.micros(0..last_submit);

@@ -1,11 +1,12 @@
 //! Each row of the table of transitions: what it makes of the task, and when it is refused.
 
 use expect_test::{Expect, expect};
+use jiff::Timestamp;
 use tasks::core::record::{Record, SCHEMA, Usage};
-use tasks::core::status::Status;
+use tasks::core::status::{Queued, QueuedReason, Status};
 use tasks::core::transition::{
-    CancelStep, Claimant, Ending, Touch, TransitionError, cancel, claim, delete, finish, requeue,
-    touch,
+    CancelStep, Claimant, Ending, Stamp, Touch, TransitionError, cancel, claim, delete, finish,
+    requeue, touch,
 };
 use tasks::core::txn::{Answer, Txn};
 use tasks::wire;
@@ -32,8 +33,9 @@ fn brief(record: &Record) -> String {
     let task = &record.task;
     let status = match &task.status {
         Status::Queued(queued) => {
-            let wait = queued.not_before.duration_since(task.submitted_at).as_secs();
-            format!("queued, not before +{wait} s: {:?}", queued.reason)
+            let wait = queued.not_before.map(|at| at.duration_since(task.submitted_at).as_secs());
+            let wait = wait.map_or("at once".to_owned(), |wait| format!("not before +{wait} s"));
+            format!("queued, {wait}: {:?}", queued.reason)
         }
         Status::Running(running) => format!("running attempt {}", running.attempt),
         Status::Complete(complete) => format!("complete with {}", complete.exit.code),
@@ -134,8 +136,8 @@ fn a_drained_node_requeues_what_is_flagged() {
         flagged(),
         &[Ending::Drained, Ending::HandedBack, exited(0)],
         &expect![[r#"
-        queued, not before +0 s: Drained; attempts [Some(Drained)]; counters [0, 0, 0]
-        queued, not before +600 s: HandedBack; attempts [Some(Drained), Some(HandedBack)]; counters [0, 0, 0]
+        queued, at once: Drained; attempts [Some(Drained)]; counters [0, 0, 0]
+        queued, at once: HandedBack; attempts [Some(Drained), Some(HandedBack)]; counters [0, 0, 0]
         complete with 0; attempts [Some(Drained), Some(HandedBack), Some(Exited)]; counters [0, 0, 0]
     "#]],
     );
@@ -143,7 +145,7 @@ fn a_drained_node_requeues_what_is_flagged() {
         spec(),
         &[Ending::HandedBack, Ending::Drained],
         &expect![[r#"
-        queued, not before +0 s: HandedBack; attempts [Some(HandedBack)]; counters [0, 0, 0]
+        queued, at once: HandedBack; attempts [Some(HandedBack)]; counters [0, 0, 0]
         failed Drained: its node was drained; attempts [Some(HandedBack), Some(Drained)]; counters [0, 0, 0]
     "#]],
     );
@@ -161,7 +163,7 @@ fn node_delete_requeues_flagged_fails_unflagged() {
         brief(&after)
     };
     expect![[r#"
-        queued, not before +0 s: NodeLost; attempts [Some(NodeLost)]; counters [1, 0, 0]
+        queued, at once: NodeLost; attempts [Some(NodeLost)]; counters [1, 0, 0]
         failed NodeLost: its node was lost, and it may have been started; attempts [Some(NodeLost)]; counters [0, 0, 0]
     "#]].assert_eq(&(lose(flagged()) + &lose(spec())));
 }
@@ -182,11 +184,11 @@ fn a_task_that_loses_its_nodes_too_often_fails() {
     }
     scene.assert_in_sync();
     expect![[r#"
-        queued, not before +0 s: NodeLost; attempts [Some(NodeLost)]; counters [1, 0, 0]
-        queued, not before +0 s: NodeLost; attempts [Some(NodeLost), Some(NodeLost)]; counters [2, 0, 0]
-        queued, not before +0 s: NodeLost; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [3, 0, 0]
-        queued, not before +0 s: NodeLost; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [4, 0, 0]
-        queued, not before +0 s: NodeLost; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [5, 0, 0]
+        queued, at once: NodeLost; attempts [Some(NodeLost)]; counters [1, 0, 0]
+        queued, at once: NodeLost; attempts [Some(NodeLost), Some(NodeLost)]; counters [2, 0, 0]
+        queued, at once: NodeLost; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [3, 0, 0]
+        queued, at once: NodeLost; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [4, 0, 0]
+        queued, at once: NodeLost; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [5, 0, 0]
         failed NodeLost: its nodes were lost too often; attempts [Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost), Some(NodeLost)]; counters [5, 0, 0]
     "#]].assert_eq(&told);
 }
@@ -244,7 +246,9 @@ fn what_makes_no_sense_is_refused_before_it_is_sent() {
     tell(requeue(&queued, stamp).unwrap_err());
     tell(finish(&queued, &scene.end(&task, exited(0)), stamp).unwrap_err());
     scene.pass(1);
-    let later = scene.submit(spec());
+    let mut later = scene.submit(spec());
+    let (not_before, reason) = (Some(scene.now), QueuedReason::ExitRetry);
+    later.task.status = Status::Queued(Queued { not_before, reason });
     tell(claim(&later, &by, stamp).unwrap_err());
 
     let mut newer = queued.clone();
@@ -310,4 +314,27 @@ fn an_answer_of_another_shape_settles_nothing() {
     let plan = scene.plan_submit(spec());
     let answer = Answer { revision: scene.store.revision(), succeeded: false, results: Vec::new() };
     assert!(plan.settle(&answer).is_err());
+}
+
+/// `not_before` was the submitter's own time, so that nodes whose clocks were behind it left the task
+/// lying, however idle they were.
+#[test]
+fn what_may_start_at_once_waits_for_nobodys_clock() {
+    let mut scene = Scene::new();
+    let by = scene.register(1);
+    let queued = scene.submit(flagged());
+    let behind = Stamp { now: Timestamp::UNIX_EPOCH, ..scene.stamp() };
+    let claimed = scene.store.win(&claim(&queued, &by, behind).expect("it may start at once"));
+    scene.lose(1);
+    let plan = requeue(&claimed, scene.stamp()).expect("its node is gone");
+    let requeued = scene.store.win(&plan);
+    let by = scene.register(2);
+    let behind = Stamp { now: Timestamp::UNIX_EPOCH, ..scene.stamp() };
+    let claimed = scene.store.win(&claim(&requeued, &by, behind).expect("it may start at once"));
+    let never = Ending::NeverStarted { message: String::new() };
+    let plan =
+        finish(&claimed, &scene.end(&claimed, never), scene.stamp()).expect("its owner says so");
+    let failed = scene.store.win(&plan);
+    let refused = claim(&failed, &by, scene.stamp()).expect_err("its backoff is not over");
+    assert!(matches!(refused, TransitionError::TooEarly { .. }), "{refused}");
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::cli::Output;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum CaCommand {
     /// Make the authority of a cluster: a certificate that everybody gets, and a key that stays here
@@ -17,6 +19,9 @@ pub(crate) struct InitArgs {
     /// The folder to make; it must hold no authority yet
     #[arg(long, value_name = "DIR", default_value = "ca")]
     pub(crate) dir: PathBuf,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, Args)]
@@ -35,4 +40,7 @@ pub(crate) struct IssueArgs {
     /// The folder of the authority; the new files are written there
     #[arg(long, value_name = "DIR", default_value = "ca")]
     pub(crate) dir: PathBuf,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_line_says_where_the_task_is_and_why() {
-        let queued = State::Queued { not_before: jiff::Timestamp::UNIX_EPOCH, reason: "submitted" };
+        let queued = State::Queued { not_before: None, reason: "submitted" };
         let told = |explained: Option<&Explained>| line(&queued, explained).unwrap();
         assert_eq!(told(None), "queued (submitted)");
         assert_eq!(told(Some(&explained(false, &[]))), "queued (submitted)");

@@ -180,3 +180,8 @@ impl Limits {
 pub(super) fn moment(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
 }
+
+/// When a queued task may start; `None`: at once, so nobody is shown the beginning of time.
+pub(super) fn backoff_end(not_before_ms: i64) -> Option<Timestamp> {
+    (not_before_ms != 0).then(|| moment(not_before_ms))
+}

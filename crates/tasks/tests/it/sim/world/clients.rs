@@ -1,4 +1,5 @@
-//! Clients submit and cancel. Their own connections are good: what they meet is in other tests.
+//! Clients submit and cancel, through any of the hosts: its clock is the one that counts. Their own
+//! connections are good: what they meet is in other tests.
 
 use tasks::core::id::TaskId;
 use tasks::core::transition::{CancelStep, Stamp, Submission, cancel, submit};
@@ -18,7 +19,10 @@ impl World {
         let stamp = self.stamp();
         let fresh_id = TaskId(stamp.write_id.0);
         let submission = Submission { spec, fresh_id, by: "tests".to_owned() };
-        let plan = submit(submission, stamp).expect("a valid spec");
+        let mut plan = submit(submission, stamp).expect("a valid spec");
+        if let Some(fault) = self.plot.fault {
+            plan.txn = fault.tamper_with_submit(&plan.txn);
+        }
         self.store.win(&plan);
         self.tasks.push(plan.id);
         if restart_on_cluster_error {
@@ -42,6 +46,7 @@ impl World {
     }
 
     fn stamp(&mut self) -> Stamp {
-        Stamp { now: self.hosts[0].now(self.now).wall, write_id: self.ids.write() }
+        let host = self.chance.below(self.hosts.len());
+        Stamp { now: self.hosts[host].now(self.now).wall, write_id: self.ids.write() }
     }
 }

@@ -65,7 +65,7 @@ impl World {
             }
             Command::SetDeadline(at) => {
                 let host = &mut self.hosts[index];
-                host.runtime.deadline = at;
+                host.runtime.deadline = host.runtime.deadline.max(at);
                 let wait = host.at(at).saturating_sub(self.now);
                 self.after(wait, Happening::Deadline { host: index });
             }

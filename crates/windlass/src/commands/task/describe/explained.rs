@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use tasks::wire::{self, explain_response, fsck_response};
 
-use super::{moment, status::State, table::age};
+use super::{backoff_end, status::State, table::age};
 use crate::{config::size, report};
 
 #[derive(Clone, Debug, Serialize)]
@@ -93,10 +93,9 @@ pub(in crate::commands) fn findings_text(findings: &[Finding]) -> String {
 
 impl Explained {
     pub(in crate::commands) fn of(explanation: &wire::ExplainResponse) -> Self {
-        let not_before = Some(explanation.not_before_ms).filter(|millis| *millis > 0);
         Self {
             unsatisfiable: explanation.unsatisfiable,
-            not_before: not_before.map(moment),
+            not_before: backoff_end(explanation.not_before_ms),
             nodes: explanation.nodes.iter().map(Opinion::of).collect(),
         }
     }

@@ -4,14 +4,15 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tasks::wire::{failed, queued, status::Status};
 
-use super::moment;
+use super::{backoff_end, moment};
 
 /// Where a task is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub(crate) enum State {
     Queued {
-        not_before: Timestamp,
+        /// Set for a backoff.
+        not_before: Option<Timestamp>,
         reason: &'static str,
     },
     Running {
@@ -51,7 +52,7 @@ impl State {
     pub(super) fn of(status: Status, last_node: Option<String>) -> Self {
         match status {
             Status::Queued(queued) => Self::Queued {
-                not_before: moment(queued.not_before_ms),
+                not_before: backoff_end(queued.not_before_ms),
                 reason: queued_reason(queued.reason()),
             },
             Status::Running(running) => Self::Running {
