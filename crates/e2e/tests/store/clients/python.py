@@ -6,6 +6,7 @@ usage: python.py HOST PORT
 
 import sys
 import threading
+import time
 
 import etcd3
 from etcd3 import exceptions
@@ -114,6 +115,10 @@ def locks(client):
 
     waiting = threading.Thread(target=take)
     waiting.start()
+    # The package asks, then watches: what is released between the two it does not see.
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not client.watcher._callbacks and time.monotonic() < deadline:
+        time.sleep(0.01)
     say("released", first.release())
     waiting.join(WAIT_SECONDS)
     say("second then", taken.is_set(), second.is_acquired(), first.is_acquired())
