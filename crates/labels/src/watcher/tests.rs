@@ -281,7 +281,7 @@ async fn missed_events_are_told_of_with_where_they_were() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_missed_by_who_goes_on_or_begins() {
     let resume = format!("{CHECKPOINTS}/resume");
-    let nobody = [String::new(); 0];
+    let nobody = Vec::<String>::new();
     assert_eq!(told_by_feed(Server::default(), false).await, nobody, "a first start");
     let server = Server::default().with(&resume, kept("50"));
     assert_eq!(told_by_feed(server, false).await, nobody, "the server has all events");

@@ -5,10 +5,11 @@ mod replica;
 mod server;
 mod world;
 
+use labels::core::watch::index::EventKind;
 use proptest::prelude::*;
 
 use self::{
-    replica::Fault,
+    replica::{Fate, Fault},
     world::{Step, World, steps, steps_that_forget},
 };
 
@@ -39,6 +40,25 @@ proptest! {
     fn what_a_checkpoint_has_is_not_lost(steps in steps_that_forget()) {
         outcome(&steps, None).map_err(TestCaseError::fail)?;
     }
+}
+
+/// An end that steps aside for the arrival takes the version after it, at which the node may have
+/// changed unseen. It tells what was seen all the same.
+#[test]
+fn an_end_that_stepped_aside_is_told_as_it_was_seen() {
+    let change = |kind, label| Step::Change { node: 0, kind, label };
+    let steps = [
+        change(EventKind::Added, 0),
+        Step::Read { replica: 0 },
+        change(EventKind::Modified, 1),
+        Step::TakePosts { replica: 0 },
+        Step::Wait { ms: 5_000 },
+        Step::Post { replica: 0, which: 0, fate: Fate::Answered },
+        Step::Save { replica: 0 },
+        Step::Forget,
+        change(EventKind::Deleted, 0),
+    ];
+    assert_eq!(outcome(&steps, None), Ok(()));
 }
 
 /// The properties above must notice these.

@@ -192,11 +192,12 @@ impl Life {
         events.iter().any(end)
     }
 
-    /// Whether the transaction tells the labels as they were at its version.
+    /// Whether the transaction tells the labels as they were when they were seen. That may be before
+    /// the version it is named with, if it had to step aside for the arrival.
     pub(super) fn is_told_by(&self, transaction: &Transaction) -> bool {
         let Kind::Deleted(snapshot) = &transaction.kind else { return false };
-        let then = self.labels.iter().rev().find(|(rv, _)| rv <= transaction.name.rv());
-        let is_late_enough = self.covered.as_ref().is_none_or(|at| transaction.name.rv() >= at);
+        let then = self.labels.iter().rev().find(|(rv, _)| *rv <= snapshot.rv);
+        let is_late_enough = self.covered.as_ref().is_none_or(|at| snapshot.rv >= *at);
         is_late_enough && then.is_some_and(|(_, labels)| *labels == snapshot.labels)
     }
 }

@@ -185,16 +185,17 @@ impl World {
         }
     }
 
-    /// Of what was seen, the first posts of a node come in the order of its events.
+    /// Of what was seen, the first posts of a node come in the order of its events. An end told from a
+    /// checkpoint may have had the name of the arrival: an arrival that comes after it is no first.
     fn check_order(&self) -> Result<(), String> {
         let mut last: BTreeMap<&NodeHash, &ResourceVersion> = BTreeMap::new();
         let mut known: Vec<&TransactionName> = Vec::new();
-        let seen = |transaction: &&Transaction| transaction.source == Some(Source::Watch);
-        for Transaction { name, .. } in self.server.created.iter().filter(seen) {
-            if known.contains(&name) {
+        for Transaction { name, source, .. } in &self.server.created {
+            let is_first = !known.contains(&name);
+            known.push(name);
+            if !is_first || *source != Some(Source::Watch) {
                 continue;
             }
-            known.push(name);
             let before = last.insert(name.node(), name.rv());
             if before.is_some_and(|before| before > name.rv()) {
                 return Err(format!("{name} came after {before:?}"));
