@@ -33,7 +33,7 @@ use crate::{
 const BATCHES_MAX: usize = 1024;
 
 /// Deliveries that wait for one stream. A watch whose delivery finds no room falls behind.
-const DELIVERIES_MAX: usize = 128;
+pub(super) const DELIVERIES_MAX: usize = 128;
 
 pub(super) type StreamId = u64;
 
@@ -197,7 +197,7 @@ impl HubThread {
         Ok(())
     }
 
-    fn take_in(&self, mut batch: CommittedBatch) -> Result<(), ReadError> {
+    pub(super) fn take_in(&self, mut batch: CommittedBatch) -> Result<(), ReadError> {
         let mut state = self.hub.state.lock();
         state.leave_behind(Revision(batch.first.0 - 1));
         loop {
@@ -234,7 +234,7 @@ impl HubThread {
     }
 
     /// The queue is empty, so whatever was dropped will not come any more.
-    fn skip_dropped(&self) {
+    pub(super) fn skip_dropped(&self) {
         let dropped = Revision(self.hub.dropped.load(Ordering::Acquire));
         let mut state = self.hub.state.lock();
         state.leave_behind(dropped);
@@ -368,12 +368,16 @@ impl State {
         }
     }
 
-    /// Tells the streams that asked how far they are, behind all events up to there. What finds no
-    /// room is told again when the session asks again.
+    /// Tells the streams that asked how far they are, behind all events up to there. What cannot be
+    /// told now, or finds no room, waits for the next time.
     fn tell_progress(&mut self) {
         let processed = self.processed;
         self.asking.retain(|id| {
             let Some(stream) = self.streams.get_mut(id) else { return false };
+            // The session has yet to hear what these miss, some of it below `processed`.
+            if !stream.behind.is_empty() {
+                return true;
+            }
             stream.progress.retain(|(watch, at)| {
                 if *at > processed {
                     return true;
@@ -423,8 +427,8 @@ impl Membership {
         self.hub.state.lock().leave(self.stream, id, class);
     }
 
-    /// The watches that fell behind since the last call. To be asked only when all deliveries were
-    /// taken, because those come before what was missed.
+    /// The watches that fell behind since the last call. What was delivered to them comes before what
+    /// they missed, and all of it is queued when this returns: it has to be sent before history is.
     pub(super) fn take_behind(&self) -> Vec<(WatchId, Revision)> {
         if !self.signal.has_behind.swap(false, Ordering::AcqRel) {
             return Vec::new();

@@ -25,7 +25,7 @@ use super::{
     NO_WATCH, WatchId,
     class::Class,
     history::{self, Chunk, History},
-    hub::{Delivery, Hub, Membership},
+    hub::{DELIVERIES_MAX, Delivery, Hub, Membership},
 };
 use crate::{Error, auth, metrics::Watches};
 
@@ -273,15 +273,17 @@ impl Session {
         }
     }
 
-    /// Takes what is queued; what fell behind comes after it.
+    /// Notes which watches fell behind, then takes what is queued: as many deliveries as there can be
+    /// from before the watches fell, so that these are sent before history is.
     fn take_deliveries(&mut self) {
-        while let Ok(delivery) = self.deliveries.try_recv() {
-            self.on_delivery(delivery);
-        }
         for (id, next) in self.membership.take_behind() {
             if let Some(watch) = self.watches.get_mut(&id) {
                 watch.place = Place::Behind(next);
             }
+        }
+        for _ in 0..DELIVERIES_MAX {
+            let Ok(delivery) = self.deliveries.try_recv() else { break };
+            self.on_delivery(delivery);
         }
         self.ask_progress();
     }
@@ -297,11 +299,15 @@ impl Session {
                 self.send_events(watch, events, revision);
             }
             Delivery::Progress { watch: NO_WATCH, revision } => {
-                self.is_progress_asked = false;
-                self.outbox.push_back(response(NO_WATCH, revision));
+                // What the others have yet to read is asked about again when they have.
+                if self.behind().all(|(_, next)| next > revision) {
+                    self.is_progress_asked = false;
+                    self.outbox.push_back(response(NO_WATCH, revision));
+                }
             }
             Delivery::Progress { watch, revision } => {
-                if self.watches.contains_key(&watch) {
+                let is_synced = |watch: &Watch| watch.place == Place::Synced;
+                if self.watches.get(&watch).is_some_and(is_synced) {
                     self.outbox.push_back(response(watch, revision));
                 }
             }
@@ -440,3 +446,6 @@ fn fragments(whole: WatchResponse, bytes_max: usize) -> Vec<WatchResponse> {
     pieces.last_mut().expect("there is always a piece").fragment = false;
     pieces
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! What a session tells, step by step: each test decides what the hub and the session do when.
+
+use etcd_api::etcdserverpb::{PutRequest, WatchProgressRequest};
+use journal::{Batch, BatchId, EmbeddedJournal, Epoch, Journal};
+use mvcc::Keyspace;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    published::Published,
+    sequencer::{ChangeEvent, CommittedBatch, Previous},
+    values::KeptValues,
+    watch::hub::{Feed, HubThread, hub},
+};
+
+/// Small enough that what is written before a test begins is read from the journal.
+const CACHE_BYTES: u64 = 1 << 16;
+
+/// A store without its threads.
+struct World {
+    keyspace: Keyspace,
+    journal: Arc<EmbeddedJournal>,
+    epoch: Epoch,
+    batches: u64,
+    context: Arc<SessionContext>,
+    feed: Feed,
+    hub: HubThread,
+    _folder: TempDir,
+}
+
+// === impl World ===
+
+impl World {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = journal::embedded::Options::default();
+        let journal = Arc::new(EmbeddedJournal::open(folder.path(), options).unwrap());
+        let epoch = journal.claim().unwrap();
+        let keyspace = Keyspace::new();
+        let kept = Arc::new(KeptValues::new(journal.clone(), CACHE_BYTES));
+        let published = Arc::new(Published::new(keyspace.view()));
+        let (entrance, feed, hub) = hub(published.revision(), kept.clone());
+        let context = Arc::new(SessionContext {
+            hub: entrance,
+            history: History { journal: journal.clone(), published, kept },
+            fragment_bytes: usize::MAX,
+            progress_interval: Duration::from_secs(3600),
+            metrics: Watches::default(),
+        });
+        Self { keyspace, journal, epoch, batches: 0, context, feed, hub, _folder: folder }
+    }
+
+    fn session(&self) -> Session {
+        Session::new(self.context.clone())
+    }
+
+    /// Puts a value so many times and publishes it, which the hub has yet to hear of.
+    fn put(&mut self, key: &str, value: &[u8], times: usize) -> Vec<CommittedBatch> {
+        let request = PutRequest {
+            key: key.to_owned().into(),
+            value: value.to_vec().into(),
+            ..Default::default()
+        };
+        let kept = self.context.history.kept.clone();
+        let put = |_| self.keyspace.put(&request, &*kept).unwrap().written.unwrap();
+        let written: Vec<_> = (0..times).map(put).collect();
+        let records = written.iter().map(|written| written.record.clone()).collect();
+        self.batches += 1;
+        let id = BatchId { epoch: self.epoch, number: self.batches };
+        self.journal.append(self.epoch, &Batch { id, records, meta: Vec::new() }).unwrap();
+        self.context.history.published.store(self.keyspace.view());
+        written.into_iter().map(committed).collect()
+    }
+
+    /// Lets the hub hand out batches.
+    fn hand_out(&self, batches: Vec<CommittedBatch>) {
+        batches.into_iter().for_each(|batch| self.hub.take_in(batch).unwrap());
+    }
+
+    /// Lets the hub find that all batches of now were dropped.
+    fn drop_all(&self) {
+        self.feed.skip_to(self.keyspace.revision());
+        self.hub.skip_dropped();
+    }
+}
+
+fn committed(written: mvcc::Written) -> CommittedBatch {
+    let revision = written.record.revision;
+    let changes = written.record.positions().zip(&written.previous);
+    let change =
+        |((position, kv), previous): ((_, &etcd_api::mvccpb::KeyValue), &Option<_>)| ChangeEvent {
+            position,
+            kv: kv.clone(),
+            previous: previous.map_or(Previous::None, Previous::At),
+        };
+    CommittedBatch { first: revision, last: revision, events: changes.map(change).collect() }
+}
+
+fn ask(session: &mut Session, request: RequestUnion) {
+    session.on_request(WatchRequest { request_union: Some(request) }, |_| Ok(()));
+}
+
+/// Watches one key from a revision on, 0 for now.
+fn create(session: &mut Session, watch_id: WatchId, key: &str, start_revision: i64) {
+    let key = key.to_owned().into();
+    let create = WatchCreateRequest { key, watch_id, start_revision, ..Default::default() };
+    ask(session, RequestUnion::CreateRequest(create));
+}
+
+fn ask_progress(session: &mut Session) {
+    ask(session, RequestUnion::ProgressRequest(WatchProgressRequest {}));
+}
+
+/// Lets the session do all it can, and returns what it told.
+async fn settle(session: &mut Session) -> Vec<WatchResponse> {
+    session.take_deliveries();
+    while session.is_behind() {
+        session.advance().await.unwrap();
+        session.take_deliveries();
+    }
+    told(session)
+}
+
+fn told(session: &mut Session) -> Vec<WatchResponse> {
+    std::iter::from_fn(|| session.pop()).collect()
+}
+
+fn revision_of(response: &WatchResponse) -> i64 {
+    response.header.as_ref().unwrap().revision
+}
+
+/// The revisions of the events a watch was told of, in the order they came.
+fn heard(told: &[WatchResponse], watch_id: WatchId) -> Vec<i64> {
+    let responses = told.iter().filter(|response| response.watch_id == watch_id);
+    responses.flat_map(|response| &response.events).map(|event| event.kv().mod_revision()).collect()
+}
+
+/// Checks that progress was told at `revision`, and that no event at or below it came after.
+fn check_promise(told: &[WatchResponse], watch_id: WatchId, revision: i64) {
+    let is_promise = |response: &WatchResponse| {
+        response.watch_id == watch_id && !response.created && response.events.is_empty()
+    };
+    let at = told.iter().position(is_promise).expect("progress is told");
+    assert_eq!(revision_of(&told[at]), revision);
+    let after = told[at..].iter().flat_map(|response| &response.events);
+    let broken: Vec<i64> =
+        after.map(|event| event.kv().mod_revision()).filter(|event| *event <= revision).collect();
+    assert!(broken.is_empty(), "{broken:?} came after progress at {revision}");
+}
+
+/// The hub had dropped batches, told the watches to read them from history, and at once told the
+/// client that it had seen them. A client that resumed from there never saw them.
+#[tokio::test]
+async fn progress_was_told_before_what_the_hub_had_dropped() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 7, "a", 0);
+    world.put("a", b"", 5);
+    ask_progress(&mut session);
+    world.drop_all();
+    let told = settle(&mut session).await;
+    check_promise(&told, NO_WATCH, 6);
+    assert_eq!(heard(&told, 7), [2, 3, 4, 5, 6]);
+}
+
+/// The same with batches that the hub skips because a later one came.
+#[tokio::test]
+async fn progress_was_told_before_what_a_later_batch_had_skipped() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 7, "a", 0);
+    let mut batches = world.put("a", b"", 5);
+    ask_progress(&mut session);
+    world.hand_out(batches.split_off(4));
+    let told = settle(&mut session).await;
+    check_promise(&told, NO_WATCH, 6);
+    assert_eq!(heard(&told, 7), [2, 3, 4, 5, 6]);
+}
+
+/// An event found the queue full, so its watch had to read it from history. Then the session took one
+/// delivery, and progress took the room that came free.
+#[tokio::test]
+async fn progress_overtook_an_event_that_found_the_queue_full() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 7, "a", 0);
+    let batches = world.put("a", b"", DELIVERIES_MAX + 1);
+    ask_progress(&mut session);
+    world.hand_out(batches);
+    let first = session.deliveries.recv().await.unwrap();
+    world.hub.skip_dropped();
+    assert!(session.on_wake(Wake::Delivery(first)));
+    let told = settle(&mut session).await;
+    let newest = world.keyspace.revision().0;
+    check_promise(&told, NO_WATCH, newest);
+    assert_eq!(heard(&told, 7), (2..=newest).collect::<Vec<_>>());
+}
+
+/// The session knew that its watch had to read history, the hub did not know it any more and told
+/// of progress.
+#[tokio::test]
+async fn progress_was_told_while_history_was_read() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 7, "a", 0);
+    let batches = world.put("a", b"", DELIVERIES_MAX + 1);
+    ask_progress(&mut session);
+    world.hand_out(batches);
+    session.take_deliveries();
+    world.hub.skip_dropped();
+    let told = settle(&mut session).await;
+    let newest = world.keyspace.revision().0;
+    check_promise(&told, NO_WATCH, newest);
+    assert_eq!(heard(&told, 7), (2..=newest).collect::<Vec<_>>());
+}
+
+/// A watch that hears of progress by the clock was promised what it had yet to read, just so.
+#[tokio::test]
+async fn progress_by_the_clock_was_told_before_what_the_hub_had_dropped() {
+    let mut world = World::new();
+    let mut session = world.session();
+    let create = WatchCreateRequest {
+        key: "a".into(),
+        watch_id: 7,
+        progress_notify: true,
+        ..Default::default()
+    };
+    ask(&mut session, RequestUnion::CreateRequest(create));
+    world.put("a", b"", 5);
+    session.on_tick();
+    world.drop_all();
+    let mut told = settle(&mut session).await;
+    world.hub.skip_dropped();
+    told.extend(settle(&mut session).await);
+    check_promise(&told, 7, 6);
+    assert_eq!(heard(&told, 7), [2, 3, 4, 5, 6]);
+}
