@@ -18,8 +18,13 @@ pub(crate) use history::History;
 pub(crate) use hub::{Feed, HubThread, hub};
 pub(crate) use session::{Session, SessionContext};
 
-/// A watch's number within its stream.
+/// What a client calls a watch of its stream. It may use one again once that was canceled.
 pub(crate) type WatchId = i64;
+
+/// Names a watch within its stream, and no other one ever: what was queued for a watch that is gone
+/// is for nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct WatchNumber(u64);
 
 /// The id in answers that are about no watch, or about all of a stream.
 pub(crate) const NO_WATCH: WatchId = -1;

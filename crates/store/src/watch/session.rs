@@ -22,10 +22,10 @@ use tokio::{
 };
 
 use super::{
-    NO_WATCH, WatchId,
+    NO_WATCH, WatchId, WatchNumber,
     class::Class,
     history::{self, Chunk, History},
-    hub::{DELIVERIES_MAX, Delivery, Hub, Membership},
+    hub::{About, DELIVERIES_MAX, Delivery, Hub, Membership},
 };
 use crate::{Error, auth, metrics::Watches};
 
@@ -47,7 +47,10 @@ pub(crate) struct Session {
     context: Arc<SessionContext>,
     membership: Membership,
     deliveries: mpsc::Receiver<Delivery>,
-    watches: BTreeMap<WatchId, Watch>,
+    watches: BTreeMap<WatchNumber, Watch>,
+    /// The watches as their client calls them.
+    numbers: BTreeMap<WatchId, WatchNumber>,
+    last_number: WatchNumber,
     next_id: WatchId,
     outbox: VecDeque<WatchResponse>,
     /// Whether the client waits to hear how far its watches are.
@@ -56,6 +59,7 @@ pub(crate) struct Session {
 }
 
 struct Watch {
+    id: WatchId,
     class: Class,
     /// As the client asked for it; 0 means from now on.
     start: Revision,
@@ -68,7 +72,7 @@ struct Watch {
 }
 
 /// What each watch wants of a piece of history.
-type Wanted = Vec<(WatchId, Vec<Event>)>;
+type Wanted = Vec<(WatchNumber, Vec<Event>)>;
 
 /// Where a watch gets its events from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,6 +108,8 @@ impl Session {
             deliveries,
             context,
             watches: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            last_number: WatchNumber(0),
             next_id: 0,
             outbox: VecDeque::new(),
             is_progress_asked: false,
@@ -183,9 +189,11 @@ impl Session {
             return Ok(());
         };
         let history = self.context.history.clone();
-        let wanted: Vec<(WatchId, Class, Revision)> = self
+        let wanted: Vec<(WatchNumber, Class, Revision)> = self
             .behind()
-            .filter_map(|(id, next)| Some((id, self.watches.get(&id)?.class.clone(), next)))
+            .filter_map(|(number, next)| {
+                Some((number, self.watches.get(&number)?.class.clone(), next))
+            })
             .collect();
         let read = tokio::task::spawn_blocking(move || read_history(&history, from, wanted));
         match read.await.expect("reading history does not panic") {
@@ -216,8 +224,10 @@ impl Session {
             Revision(0) => now.next(),
             start => start,
         };
-        let is_synced = self.membership.join(id, &class, from);
+        let number = WatchNumber(self.last_number.0 + 1);
+        let is_synced = self.membership.join(number, &class, from);
         let watch = Watch {
+            id,
             class,
             start,
             place: if is_synced { Place::Synced } else { Place::Behind(from) },
@@ -225,7 +235,9 @@ impl Session {
             notifies_progress: request.progress_notify,
             is_fresh: false,
         };
-        self.watches.insert(id, watch);
+        self.last_number = number;
+        self.numbers.insert(id, number);
+        self.watches.insert(number, watch);
         self.context.metrics.watches.inc();
         Ok(id)
     }
@@ -233,10 +245,10 @@ impl Session {
     /// The client's own id, or the next one that is free.
     fn choose_id(&mut self, wanted: WatchId) -> Result<WatchId, CancelReason> {
         if wanted != 0 {
-            let is_taken = self.watches.contains_key(&wanted);
+            let is_taken = self.numbers.contains_key(&wanted);
             return if is_taken { Err(CancelReason::DuplicateWatchId) } else { Ok(wanted) };
         }
-        while self.watches.contains_key(&self.next_id) {
+        while self.numbers.contains_key(&self.next_id) {
             self.next_id += 1;
         }
         self.next_id += 1;
@@ -244,29 +256,25 @@ impl Session {
     }
 
     fn cancel(&mut self, id: WatchId) {
-        if self.remove(id) {
-            self.outbox.push_back(canceled(id, self.revision()));
+        let Some(number) = self.numbers.remove(&id) else { return };
+        if let Some(watch) = self.watches.remove(&number) {
+            self.membership.leave(number, &watch.class);
+            self.context.metrics.watches.dec();
         }
+        self.outbox.push_back(canceled(id, self.revision()));
     }
 
-    fn remove(&mut self, id: WatchId) -> bool {
-        let Some(watch) = self.watches.remove(&id) else { return false };
-        self.membership.leave(id, &watch.class);
-        self.context.metrics.watches.dec();
-        true
-    }
-
-    fn behind(&self) -> impl Iterator<Item = (WatchId, Revision)> {
-        self.watches.iter().filter_map(|(id, watch)| match watch.place {
-            Place::Behind(next) => Some((*id, next)),
+    fn behind(&self) -> impl Iterator<Item = (WatchNumber, Revision)> {
+        self.watches.iter().filter_map(|(number, watch)| match watch.place {
+            Place::Behind(next) => Some((*number, next)),
             Place::Synced | Place::Ended => None,
         })
     }
 
     fn join_caught_up(&mut self) {
-        for (id, watch) in &mut self.watches {
+        for (number, watch) in &mut self.watches {
             if let Place::Behind(next) = watch.place
-                && self.membership.join(*id, &watch.class, next)
+                && self.membership.join(*number, &watch.class, next)
             {
                 watch.place = Place::Synced;
             }
@@ -276,8 +284,8 @@ impl Session {
     /// Notes which watches fell behind, then takes what is queued: as many deliveries as there can be
     /// from before the watches fell, so that these are sent before history is.
     fn take_deliveries(&mut self) {
-        for (id, next) in self.membership.take_behind() {
-            if let Some(watch) = self.watches.get_mut(&id) {
+        for (number, next) in self.membership.take_behind() {
+            if let Some(watch) = self.watches.get_mut(&number) {
                 watch.place = Place::Behind(next);
             }
         }
@@ -298,26 +306,27 @@ impl Session {
                     .collect();
                 self.send_events(watch, events, revision);
             }
-            Delivery::Progress { watch: NO_WATCH, revision } => {
+            Delivery::Progress { about: About::Stream, revision } => {
                 // What the others have yet to read is asked about again when they have.
                 if self.behind().all(|(_, next)| next > revision) {
                     self.is_progress_asked = false;
                     self.outbox.push_back(response(NO_WATCH, revision));
                 }
             }
-            Delivery::Progress { watch, revision } => {
-                let is_synced = |watch: &Watch| watch.place == Place::Synced;
-                if self.watches.get(&watch).is_some_and(is_synced) {
-                    self.outbox.push_back(response(watch, revision));
+            Delivery::Progress { about: About::Watch(number), revision } => {
+                if let Some(watch) = self.watches.get(&number)
+                    && watch.place == Place::Synced
+                {
+                    self.outbox.push_back(response(watch.id, revision));
                 }
             }
         }
     }
 
     fn on_history(&mut self, chunk: &Chunk, events: Wanted) {
-        for (id, events) in events {
-            self.send_events(id, events, chunk.last);
-            if let Some(watch) = self.watches.get_mut(&id)
+        for (number, events) in events {
+            self.send_events(number, events, chunk.last);
+            if let Some(watch) = self.watches.get_mut(&number)
                 && let Place::Behind(next) = &mut watch.place
             {
                 *next = chunk.last.next().max(*next);
@@ -326,28 +335,26 @@ impl Session {
     }
 
     fn cancel_compacted(&mut self, compacted: Revision) {
-        let lost: Vec<WatchId> =
-            self.behind().filter(|(_, next)| *next < compacted).map(|(id, _)| id).collect();
-        for id in lost {
-            if let Some(watch) = self.watches.get_mut(&id) {
+        for watch in self.watches.values_mut() {
+            if matches!(watch.place, Place::Behind(next) if next < compacted) {
                 watch.place = Place::Ended;
+                self.outbox.push_back(WatchResponse {
+                    canceled: true,
+                    compact_revision: compacted.0,
+                    ..response(watch.id, Revision(0))
+                });
             }
-            self.outbox.push_back(WatchResponse {
-                canceled: true,
-                compact_revision: compacted.0,
-                ..response(id, Revision(0))
-            });
         }
     }
 
-    fn send_events(&mut self, id: WatchId, events: Vec<Event>, revision: Revision) {
-        let Some(watch) = self.watches.get_mut(&id) else { return };
+    fn send_events(&mut self, number: WatchNumber, events: Vec<Event>, revision: Revision) {
+        let Some(watch) = self.watches.get_mut(&number) else { return };
         if events.is_empty() {
             return;
         }
         watch.is_fresh = true;
         self.context.metrics.events.inc_by(events.len() as u64);
-        let whole = WatchResponse { events, ..response(id, revision) };
+        let whole = WatchResponse { events, ..response(watch.id, revision) };
         let is_large = whole.encoded_len() >= self.context.fragment_bytes;
         if watch.is_fragmented && is_large {
             self.outbox.extend(fragments(whole, self.context.fragment_bytes));
@@ -365,16 +372,16 @@ impl Session {
 
     fn ask_progress(&self) {
         if self.is_progress_asked && !self.is_behind() {
-            self.membership.ask_progress(NO_WATCH, self.revision());
+            self.membership.ask_progress(About::Stream, self.revision());
         }
     }
 
     fn on_tick(&mut self) {
         let revision = self.revision();
-        for (id, watch) in &mut self.watches {
+        for (number, watch) in &mut self.watches {
             let is_due = watch.notifies_progress && !watch.is_fresh;
             if is_due && watch.place == Place::Synced && watch.start <= revision {
-                self.membership.ask_progress(*id, revision);
+                self.membership.ask_progress(About::Watch(*number), revision);
             }
             watch.is_fresh = false;
         }
@@ -395,12 +402,12 @@ impl Drop for Session {
 fn read_history(
     history: &History,
     from: Revision,
-    wanted: Vec<(WatchId, Class, Revision)>,
+    wanted: Vec<(WatchNumber, Class, Revision)>,
 ) -> Result<(Chunk, Wanted), history::Error> {
     let chunk = history.read(from)?;
     let events = wanted
         .into_iter()
-        .map(|(id, class, next)| Ok((id, chunk.events(&class, next)?)))
+        .map(|(number, class, next)| Ok((number, chunk.events(&class, next)?)))
         .collect::<Result<_, _>>()?;
     Ok((chunk, events))
 }

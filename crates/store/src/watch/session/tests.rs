@@ -1,6 +1,6 @@
 //! What a session tells, step by step: each test decides what the hub and the session do when.
 
-use etcd_api::etcdserverpb::{PutRequest, WatchProgressRequest};
+use etcd_api::etcdserverpb::{PutRequest, WatchCancelRequest, WatchProgressRequest};
 use journal::{Batch, BatchId, EmbeddedJournal, Epoch, Journal};
 use mvcc::Keyspace;
 use tempfile::TempDir;
@@ -105,6 +105,10 @@ fn create(session: &mut Session, watch_id: WatchId, key: &str, start_revision: i
     let key = key.to_owned().into();
     let create = WatchCreateRequest { key, watch_id, start_revision, ..Default::default() };
     ask(session, RequestUnion::CreateRequest(create));
+}
+
+fn cancel(session: &mut Session, watch_id: WatchId) {
+    ask(session, RequestUnion::CancelRequest(WatchCancelRequest { watch_id }));
 }
 
 fn ask_progress(session: &mut Session) {
@@ -234,4 +238,48 @@ async fn progress_by_the_clock_was_told_before_what_the_hub_had_dropped() {
     told.extend(settle(&mut session).await);
     check_promise(&told, 7, 6);
     assert_eq!(heard(&told, 7), [2, 3, 4, 5, 6]);
+}
+
+/// A client canceled a watch and used its id again for another key. What was queued for the first
+/// watch was told as the second one's.
+#[tokio::test]
+async fn a_watch_was_told_the_events_of_one_that_had_its_id_before() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 5, "a", 0);
+    let batches = world.put("a", b"", 1);
+    world.hand_out(batches);
+    cancel(&mut session, 5);
+    create(&mut session, 5, "b", 0);
+    let batches = world.put("b", b"", 1);
+    world.hand_out(batches);
+    assert_eq!(heard(&settle(&mut session).await, 5), [3]);
+}
+
+/// The same, for the same key and from its history on: each event came twice.
+#[tokio::test]
+async fn a_watch_that_was_created_again_was_told_everything_twice() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 5, "a", 0);
+    let batches = world.put("a", b"", 3);
+    world.hand_out(batches);
+    cancel(&mut session, 5);
+    create(&mut session, 5, "a", 2);
+    assert_eq!(heard(&settle(&mut session).await, 5), [2, 3, 4]);
+}
+
+/// That the first watch had fallen behind was taken for the second one's.
+#[tokio::test]
+async fn a_watch_was_told_what_one_that_had_its_id_before_had_missed() {
+    let mut world = World::new();
+    let mut session = world.session();
+    create(&mut session, 5, "a", 0);
+    world.put("a", b"", 3);
+    world.drop_all();
+    cancel(&mut session, 5);
+    create(&mut session, 5, "a", 0);
+    let batches = world.put("a", b"", 1);
+    world.hand_out(batches);
+    assert_eq!(heard(&settle(&mut session).await, 5), [5]);
 }
