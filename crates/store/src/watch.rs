@@ -3,9 +3,11 @@
 //! A watch that has seen everything durable is *synced*: the hub hands it each new batch as it
 //! comes, encoded once for all watches that want the same. A watch that starts in the past, or
 //! whose client reads slower than the store writes, is *behind*: its stream's [`session`] reads
-//! [`history`] at the client's pace and joins the hub when it has caught up. So a slow client costs
-//! nobody anything, and memory is bounded by what each stream may have queued.
+//! [`history`] at the client's pace and joins the hub when it has caught up; the stream's synced
+//! watches go on meanwhile. So a slow client costs nobody anything, and memory is bounded by what each
+//! stream may have queued, and by the one [piece](history::PIECE_BYTES) of history it hands out.
 
+mod answer;
 mod class;
 mod follower;
 mod history;

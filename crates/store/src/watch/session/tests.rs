@@ -1,5 +1,7 @@
 //! What a session tells, step by step: each test decides what the hub and the session do when.
 
+use std::collections::BTreeMap;
+
 use etcd_api::etcdserverpb::{PutRequest, WatchCancelRequest, WatchProgressRequest};
 use journal::{Batch, BatchId, EmbeddedJournal, Epoch, Journal};
 use mvcc::Keyspace;
@@ -10,11 +12,21 @@ use crate::{
     published::Published,
     sequencer::{ChangeEvent, CommittedBatch, Previous},
     values::KeptValues,
-    watch::hub::{Feed, HubThread, hub},
+    watch::{
+        history::PIECE_BYTES,
+        hub::{Feed, HubThread, hub},
+    },
 };
+
+/// What is read of a long past takes several pieces of history.
+const LARGE_VALUE: &[u8] = &[b'x'; 64 * 1024];
+const LONG_PAST: usize = 4 * PIECE_BYTES / LARGE_VALUE.len();
 
 /// Small enough that what is written before a test begins is read from the journal.
 const CACHE_BYTES: u64 = 1 << 16;
+
+/// Longer than anything here should take: a test that would wait for ever fails.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A store without its threads.
 struct World {
@@ -125,8 +137,35 @@ async fn settle(session: &mut Session) -> Vec<WatchResponse> {
     told(session)
 }
 
+/// Serves the session until it has told so many events.
+async fn hear(session: &mut Session, events: usize) -> Vec<WatchResponse> {
+    let mut all = Vec::new();
+    let mut missing = events;
+    while missing > 0 {
+        if session.is_behind() {
+            session.advance().await.unwrap();
+        } else {
+            assert!(session.turn().await);
+        }
+        let told = told(session);
+        let events: usize = told.iter().map(|response| response.events.len()).sum();
+        missing = missing.checked_sub(events).expect("no event comes twice");
+        all.extend(told);
+    }
+    all
+}
+
 fn told(session: &mut Session) -> Vec<WatchResponse> {
     std::iter::from_fn(|| session.pop()).collect()
+}
+
+/// Bytes of all events that the session holds to be sent, what is shared counted once.
+fn held_bytes(session: &Session) -> usize {
+    let ready = session.outbox.iter().flat_map(|response| &response.events);
+    let shares = session.piece.shares.iter();
+    let waiting = shares.flat_map(|(_, events)| events.iter().map(|(_, event)| event));
+    let encoded = ready.chain(waiting).map(|event| event.encoded());
+    encoded.map(|bytes| (bytes.as_ptr(), bytes.len())).collect::<BTreeMap<_, _>>().values().sum()
 }
 
 fn revision_of(response: &WatchResponse) -> i64 {
@@ -282,4 +321,135 @@ async fn a_watch_was_told_what_one_that_had_its_id_before_had_missed() {
     let batches = world.put("a", b"", 1);
     world.hand_out(batches);
     assert_eq!(heard(&settle(&mut session).await, 5), [5]);
+}
+
+/// A watch with a long past to read silenced the others of its stream until it was through.
+#[tokio::test]
+async fn a_watch_that_read_history_silenced_the_others_on_its_stream() {
+    let mut world = World::new();
+    let past = world.put("far", LARGE_VALUE, LONG_PAST);
+    world.hand_out(past);
+    let mut session = world.session();
+    create(&mut session, 1, "far", 2);
+    create(&mut session, 2, "near", 0);
+    session.advance().await.unwrap();
+    assert!(!heard(&told(&mut session), 1).is_empty());
+    let batches = world.put("near", b"", 1);
+    world.hand_out(batches);
+    ask_progress(&mut session);
+    session.advance().await.unwrap();
+    let soon = told(&mut session);
+    let newest = world.keyspace.revision().0;
+    assert_eq!(heard(&soon, 2), [newest]);
+    assert!(session.is_behind());
+    let later = settle(&mut session).await;
+    check_promise(&later, NO_WATCH, newest);
+}
+
+/// A watch that fell behind for a moment waited until another one, far behind it, had caught up.
+#[tokio::test]
+async fn a_watch_that_fell_behind_waited_for_one_that_had_more_to_read() {
+    let mut world = World::new();
+    let past = world.put("far", LARGE_VALUE, LONG_PAST);
+    world.hand_out(past);
+    let mut session = world.session();
+    create(&mut session, 1, "far", 2);
+    create(&mut session, 2, "near", 0);
+    session.advance().await.unwrap();
+    let first = world.keyspace.revision().next().0;
+    let batches = world.put("near", b"", DELIVERIES_MAX + 10);
+    world.hand_out(batches);
+    session.advance().await.unwrap();
+    let newest = world.keyspace.revision().0;
+    assert_eq!(heard(&told(&mut session), 2), (first..=newest).collect::<Vec<_>>());
+    assert!(session.is_behind());
+    let rest = settle(&mut session).await;
+    assert_eq!(heard(&rest, 1).last(), Some(&(first - 1)));
+}
+
+/// Each watch that was behind got a copy of its own of the history that was read, and all copies were
+/// made before the first was sent.
+#[tokio::test]
+async fn watches_that_are_behind_took_memory_by_their_number() {
+    let mut world = World::new();
+    let past = world.put("a", LARGE_VALUE, LONG_PAST);
+    world.hand_out(past);
+    let newest = world.keyspace.revision().0;
+    let mut session = world.session();
+    for id in 1..=20 {
+        create(&mut session, id, "a", 2);
+    }
+    assert_eq!(told(&mut session).len(), 20);
+    let mut all = Vec::new();
+    while session.is_behind() {
+        session.advance().await.unwrap();
+        let held = held_bytes(&session);
+        assert!(held <= PIECE_BYTES + 2 * LARGE_VALUE.len(), "{held} bytes are held at once");
+        assert!(session.outbox.len() <= 1, "{} responses wait at once", session.outbox.len());
+        all.extend(told(&mut session));
+    }
+    for id in 1..=20 {
+        assert_eq!(heard(&all, id), (2..=newest).collect::<Vec<_>>(), "{id}");
+    }
+}
+
+/// Small changes had replaced large values, and of these as much was read at once as a chunk of the
+/// changes had asked for.
+#[tokio::test]
+async fn what_changes_had_replaced_took_memory_without_bound() {
+    let mut world = World::new();
+    for key in 0..LONG_PAST {
+        world.put(&format!("k{key:04}"), LARGE_VALUE, 1);
+    }
+    let start = world.keyspace.revision().next().0;
+    for key in 0..LONG_PAST {
+        let batches = world.put(&format!("k{key:04}"), b"", 1);
+        world.hand_out(batches);
+    }
+    let newest = world.keyspace.revision().0;
+    let mut session = world.session();
+    let create = WatchCreateRequest {
+        key: "k".into(),
+        range_end: "l".into(),
+        watch_id: 1,
+        start_revision: start,
+        prev_kv: true,
+        ..Default::default()
+    };
+    ask(&mut session, RequestUnion::CreateRequest(create));
+    let mut all = told(&mut session);
+    while session.is_behind() {
+        session.advance().await.unwrap();
+        let held = held_bytes(&session);
+        assert!(held <= PIECE_BYTES + 2 * LARGE_VALUE.len(), "{held} bytes are held at once");
+        all.extend(told(&mut session));
+    }
+    assert_eq!(heard(&all, 1), (start..=newest).collect::<Vec<_>>());
+    let mut events = all.iter().flat_map(|response| &response.events);
+    assert!(events.all(|event| event.prev_kv().is_some_and(|kv| kv.value() == LARGE_VALUE)));
+}
+
+/// More watches on one stream than it may have deliveries, so that they fall behind and catch up all
+/// the time, while the hub goes on in its own thread.
+#[tokio::test]
+async fn watches_that_fall_behind_all_the_time_hear_everything_in_order() {
+    const WATCHES: i64 = 200;
+    const REVISIONS: usize = 300;
+    let mut world = World::new();
+    let mut session = world.session();
+    for id in 1..=WATCHES {
+        create(&mut session, id, "a", 0);
+    }
+    let batches = world.put("a", b"", REVISIONS);
+    let newest = world.keyspace.revision().0;
+    let World { hub, feed, .. } = world;
+    let hub = std::thread::spawn(move || hub.run());
+    batches.into_iter().for_each(|batch| feed.bring(batch));
+    let events = REVISIONS * usize::try_from(WATCHES).unwrap();
+    let all = tokio::time::timeout(PATIENCE, hear(&mut session, events)).await.expect("all come");
+    for id in 1..=WATCHES {
+        assert_eq!(heard(&all, id), (2..=newest).collect::<Vec<_>>(), "{id}");
+    }
+    drop(feed);
+    hub.join().unwrap().unwrap();
 }
