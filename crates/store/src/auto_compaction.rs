@@ -16,6 +16,10 @@ const REVISION_INTERVAL: Duration = Duration::from_secs(5 * 60);
 const LOOKS_PER_PERIOD: u32 = 10;
 const PERIOD_MAX: Duration = Duration::from_secs(60 * 60);
 
+/// No store looks more often than this, whatever the span: etcd looks without pause then, and a clock
+/// cannot tick in no time at all. What is kept is never less than what was asked for.
+const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(100);
+
 /// What to forget, decided from the revisions seen at past times.
 #[derive(Debug)]
 struct Planner {
@@ -73,7 +77,9 @@ impl Planner {
         match self.mode {
             AutoCompaction::Off => None,
             AutoCompaction::Revision(_) => Some(REVISION_INTERVAL),
-            AutoCompaction::Periodic(keep) => Some(keep.min(PERIOD_MAX) / LOOKS_PER_PERIOD),
+            AutoCompaction::Periodic(keep) => {
+                Some((keep.min(PERIOD_MAX) / LOOKS_PER_PERIOD).max(LOOK_INTERVAL_MIN))
+            }
         }
     }
 
@@ -130,5 +136,19 @@ mod tests {
         let mut planner = Planner::new(AutoCompaction::Revision(1000));
         assert_eq!(planner.plan(Instant::now(), Revision(500)), None);
         assert_eq!(planner.plan(Instant::now(), Revision(5000)), Some(Revision(4000)));
+    }
+
+    /// `--auto-compaction-retention 5ns` made an interval of nothing, which panicked, and the store
+    /// stopped.
+    #[tokio::test(start_paused = true)]
+    async fn a_span_of_next_to_nothing_stopped_the_store() {
+        let nanoseconds = Duration::from_nanos(5);
+        let mut planner = Planner::new(AutoCompaction::Periodic(nanoseconds));
+        let mut ticks = tokio::time::interval(planner.interval().unwrap());
+        let first = ticks.tick().await;
+        assert_eq!(planner.plan(first, Revision(100)), None);
+        let second = ticks.tick().await;
+        assert_eq!(second - first, LOOK_INTERVAL_MIN);
+        assert_eq!(planner.plan(second, Revision(200)), Some(Revision(100)));
     }
 }

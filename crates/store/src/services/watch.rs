@@ -85,7 +85,8 @@ impl Connected {
             biased;
             request = next_request(&mut self.requests) => self.on_request(request?),
             () = self.context.stopping.cancelled() => return Ok(false),
-            // History is read as fast as the client takes it; requests still come first.
+            // History is read as fast as the client takes it, and what the hub delivers is taken in
+            // between; requests still come first.
             () = std::future::ready(()), if is_behind => self.session.advance().await?,
             goes_on = self.session.turn(), if !is_behind => return Ok(goes_on),
         }

@@ -5,7 +5,6 @@ use etcd_api::{
     etcdserverpb::{WatchCreateRequest, watch_create_request::FilterType},
     mvccpb::{Event, EventType, KeyValue},
 };
-use mvcc::KeyRange;
 
 /// The range, filters and content that one or more watches asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,12 +42,7 @@ impl Class {
         !self.range_end.is_empty() && !is_open && self.key >= self.range_end
     }
 
-    pub(super) fn wants(&self, kv: &KeyValue) -> bool {
-        let is_dropped = if kv.is_tombstone() { self.drops_deletes } else { self.drops_puts };
-        !is_dropped && KeyRange::new(&self.key, &self.range_end).contains(kv.key())
-    }
-
-    /// Like [`wants`](Self::wants) for a key that is known to be in the range.
+    /// Whether a change of a key in the range is wanted.
     pub(super) fn passes_filters(&self, kv: &KeyValue) -> bool {
         !(if kv.is_tombstone() { self.drops_deletes } else { self.drops_puts })
     }

@@ -1,12 +1,20 @@
 //! Reading what a watch has missed.
 
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+};
 
-use etcd_api::mvccpb::Event;
+use etcd_api::mvccpb::{Event, KeyValue};
 use journal::Journal;
 use mvcc::{Position, ReadError, Record, Revision, Values};
 
-use super::class::{self, Class};
+use super::{
+    WatchNumber,
+    class::{self, Class},
+    hub::Events,
+    index::{ClassId, Index},
+};
 use crate::{
     published::{Published, State},
     values::KeptValues,
@@ -14,6 +22,11 @@ use crate::{
 
 /// Bytes of key-values read at once for the watches of one stream that are behind.
 const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// Bytes of events that one piece holds for all of these watches together; only the last revision may
+/// lie across the bound, because it is not cut. A chunk fits with what its changes replaced, unless
+/// that was larger.
+pub(super) const PIECE_BYTES: usize = 2 * CHUNK_BYTES;
 
 /// Where the past is.
 #[derive(Clone)]
@@ -30,6 +43,40 @@ pub(super) struct Chunk {
     records: Vec<Record>,
     /// Nothing up to here is missing; at least the revision before the one asked for.
     pub(super) last: Revision,
+}
+
+/// What a watch that is behind has to get.
+pub(super) struct Wanted {
+    pub(super) watch: WatchNumber,
+    pub(super) class: Class,
+    /// The first revision it has not got.
+    pub(super) from: Revision,
+}
+
+/// What a chunk holds for those who want it, encoded once for all of them. It keeps no state, so it
+/// may wait for slow clients.
+#[derive(Default)]
+pub(super) struct Piece {
+    /// As of a chunk.
+    pub(super) last: Revision,
+    /// Those of a watch may begin before what it wants, because others of its class want more.
+    pub(super) shares: VecDeque<(WatchNumber, Events)>,
+}
+
+/// Watches by their class.
+#[derive(Default)]
+struct Groups {
+    index: Index,
+    ids: HashMap<Class, ClassId>,
+    groups: Vec<Group>,
+}
+
+/// What the watches of one class get.
+struct Group {
+    class: Class,
+    /// The first revision that one of them wants.
+    from: Revision,
+    events: Vec<(Revision, Event)>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -90,16 +137,64 @@ impl History {
 // === impl Chunk ===
 
 impl Chunk {
-    /// The events a watch of this class wants, from `from` on. May block.
-    pub(super) fn events(&self, class: &Class, from: Revision) -> Result<Vec<Event>, Error> {
-        let mut events = Vec::new();
-        for record in self.records.iter().filter(|record| record.revision >= from) {
-            for (position, kv) in record.positions().filter(|(_, kv)| class.wants(kv)) {
-                let previous = self.previous(class, kv.key(), position)?;
-                events.push(class::event(kv, previous.as_ref()));
+    /// What the watches want of it; those that want only what is behind it have no share. May block.
+    pub(super) fn piece(&self, mut wanted: Vec<Wanted>) -> Result<Piece, Error> {
+        wanted.retain(|wanted| wanted.from <= self.last.next());
+        let mut groups = Groups::default();
+        let ids: Vec<ClassId> = wanted.iter().map(|wanted| groups.add(wanted)).collect();
+        let last = self.gather(&mut groups)?;
+        let events: Vec<Events> =
+            groups.groups.into_iter().map(|group| group.events.into()).collect();
+        let shares = wanted.into_iter().zip(ids);
+        let shares = shares
+            .filter(|(wanted, _)| wanted.from <= last.next())
+            .map(|(wanted, id)| (wanted.watch, events[id].clone()))
+            .collect();
+        Ok(Piece { last, shares })
+    }
+
+    /// Gathers whole revisions until there is enough, and returns the last of them.
+    fn gather(&self, groups: &mut Groups) -> Result<Revision, Error> {
+        let mut bytes = 0;
+        for record in &self.records {
+            for (position, kv) in record.positions() {
+                bytes += self.gather_change(groups, position, kv)?;
+            }
+            if bytes >= PIECE_BYTES {
+                return Ok(record.revision);
             }
         }
-        Ok(events)
+        Ok(self.last)
+    }
+
+    /// Gives a change to all who want it. Returns how many bytes that took.
+    fn gather_change(
+        &self,
+        groups: &mut Groups,
+        position: Position,
+        kv: &KeyValue,
+    ) -> Result<usize, Error> {
+        let mut bytes = 0;
+        let (mut plain, mut with_previous) = (None, None);
+        for id in groups.matching(kv.key()) {
+            let Group { class, from, events } = &mut groups.groups[id];
+            if position.revision < *from || !class.passes_filters(kv) {
+                continue;
+            }
+            let encoded = if class.wants_previous { &mut with_previous } else { &mut plain };
+            let event = match encoded {
+                Some(event) => event,
+                None => {
+                    let previous = self.previous(class, kv.key(), position)?;
+                    let event = class::event(kv, previous.as_ref());
+                    bytes += event.encoded().len();
+                    encoded.insert(event)
+                }
+            };
+            bytes += size_of::<(Revision, Event)>();
+            events.push((position.revision, event.clone()));
+        }
+        Ok(bytes)
     }
 
     fn previous(
@@ -107,11 +202,35 @@ impl Chunk {
         class: &Class,
         key: &[u8],
         position: Position,
-    ) -> Result<Option<etcd_api::mvccpb::KeyValue>, Error> {
+    ) -> Result<Option<KeyValue>, Error> {
         if !class.wants_previous {
             return Ok(None);
         }
         let Some(previous) = self.state.view.previous(key, position) else { return Ok(None) };
         self.kept.read(previous).map(Some).map_err(|source| Error::Read { source })
+    }
+}
+
+// === impl Groups ===
+
+impl Groups {
+    fn add(&mut self, wanted: &Wanted) -> ClassId {
+        let Wanted { class, from, .. } = wanted;
+        if let Some(id) = self.ids.get(class) {
+            let group = &mut self.groups[*id];
+            group.from = group.from.min(*from);
+            return *id;
+        }
+        let id = self.groups.len();
+        self.index.insert(id, class);
+        self.ids.insert(class.clone(), id);
+        self.groups.push(Group { class: class.clone(), from: *from, events: Vec::new() });
+        id
+    }
+
+    fn matching(&self, key: &[u8]) -> Vec<ClassId> {
+        let mut matching = Vec::new();
+        self.index.matching(key, |id| matching.push(id));
+        matching
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::{
 };
 
 use super::{
-    WatchId,
+    WatchNumber,
     class::{self, Class},
     index::{ClassId, Index},
 };
@@ -33,7 +33,7 @@ use crate::{
 const BATCHES_MAX: usize = 1024;
 
 /// Deliveries that wait for one stream. A watch whose delivery finds no room falls behind.
-const DELIVERIES_MAX: usize = 128;
+pub(super) const DELIVERIES_MAX: usize = 128;
 
 pub(super) type StreamId = u64;
 
@@ -87,9 +87,9 @@ struct Stream {
     queue: mpsc::Sender<Delivery>,
     signal: Arc<Signal>,
     /// Watches that fell behind, with the first revision they have not got.
-    behind: Vec<(WatchId, Revision)>,
+    behind: Vec<(WatchNumber, Revision)>,
     /// Progress that was asked for, to be told once the revision is handed out.
-    progress: Vec<(WatchId, Revision)>,
+    progress: Vec<(About, Revision)>,
 }
 
 /// Tells a session that something other than a delivery waits for it.
@@ -108,7 +108,7 @@ struct Members {
 #[derive(Clone, Copy)]
 struct Watch {
     stream: StreamId,
-    id: WatchId,
+    number: WatchNumber,
     /// Events below this revision are not for this watch.
     from: Revision,
 }
@@ -116,9 +116,17 @@ struct Watch {
 /// What a session gets from the hub, in order.
 pub(super) enum Delivery {
     /// The watch wants those from `from` on.
-    Events { watch: WatchId, events: Events, from: Revision, revision: Revision },
+    Events { watch: WatchNumber, events: Events, from: Revision, revision: Revision },
     /// No event at or below `revision` will follow.
-    Progress { watch: WatchId, revision: Revision },
+    Progress { about: About, revision: Revision },
+}
+
+/// Whose progress it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    /// That of all watches of the stream.
+    Stream,
+    Watch(WatchNumber),
 }
 
 /// A session's place in the hub; leaving it ends all its watches.
@@ -197,7 +205,7 @@ impl HubThread {
         Ok(())
     }
 
-    fn take_in(&self, mut batch: CommittedBatch) -> Result<(), ReadError> {
+    pub(super) fn take_in(&self, mut batch: CommittedBatch) -> Result<(), ReadError> {
         let mut state = self.hub.state.lock();
         state.leave_behind(Revision(batch.first.0 - 1));
         loop {
@@ -234,7 +242,7 @@ impl HubThread {
     }
 
     /// The queue is empty, so whatever was dropped will not come any more.
-    fn skip_dropped(&self) {
+    pub(super) fn skip_dropped(&self) {
         let dropped = Revision(self.hub.dropped.load(Ordering::Acquire));
         let mut state = self.hub.state.lock();
         state.leave_behind(dropped);
@@ -307,7 +315,7 @@ impl State {
         members.watches.retain(|watch| {
             let Some(stream) = self.streams.get(&watch.stream) else { return false };
             let delivery = Delivery::Events {
-                watch: watch.id,
+                watch: watch.number,
                 events: events.clone(),
                 from: watch.from,
                 revision,
@@ -326,7 +334,7 @@ impl State {
 
     fn fall_behind(&mut self, watch: Watch, missed: Revision) {
         if let Some(stream) = self.streams.get_mut(&watch.stream) {
-            stream.behind.push((watch.id, missed.max(watch.from)));
+            stream.behind.push((watch.number, missed.max(watch.from)));
             stream.signal.has_behind.store(true, Ordering::Release);
             stream.signal.notify.notify_one();
         }
@@ -360,25 +368,33 @@ impl State {
         }
     }
 
-    fn leave(&mut self, stream: StreamId, watch: WatchId, class: &Class) {
+    fn leave(&mut self, stream: StreamId, watch: WatchNumber, class: &Class) {
+        if let Some(stream) = self.streams.get_mut(&stream) {
+            stream.behind.retain(|(other, _)| *other != watch);
+            stream.progress.retain(|(about, _)| *about != About::Watch(watch));
+        }
         if let Some(id) = self.ids.get(class).copied() {
             let members = self.classes[id].as_mut().expect("indexed classes exist");
-            members.watches.retain(|other| (other.stream, other.id) != (stream, watch));
+            members.watches.retain(|other| (other.stream, other.number) != (stream, watch));
             self.drop_if_empty(id);
         }
     }
 
-    /// Tells the streams that asked how far they are, behind all events up to there. What finds no
-    /// room is told again when the session asks again.
+    /// Tells the streams that asked how far they are, behind all events up to there. What cannot be
+    /// told now, or finds no room, waits for the next time.
     fn tell_progress(&mut self) {
         let processed = self.processed;
         self.asking.retain(|id| {
             let Some(stream) = self.streams.get_mut(id) else { return false };
-            stream.progress.retain(|(watch, at)| {
+            // The session has yet to hear what these miss, some of it below `processed`.
+            if !stream.behind.is_empty() {
+                return true;
+            }
+            stream.progress.retain(|(about, at)| {
                 if *at > processed {
                     return true;
                 }
-                let progress = Delivery::Progress { watch: *watch, revision: processed };
+                let progress = Delivery::Progress { about: *about, revision: processed };
                 matches!(stream.queue.try_send(progress), Err(Full(_)))
             });
             !stream.progress.is_empty()
@@ -410,22 +426,22 @@ impl<'b> Encoder<'b> {
 impl Membership {
     /// Takes part from revision `from` on if everything below it was handed out; else the watch has
     /// to read history first.
-    pub(super) fn join(&self, id: WatchId, class: &Class, from: Revision) -> bool {
+    pub(super) fn join(&self, number: WatchNumber, class: &Class, from: Revision) -> bool {
         let mut state = self.hub.state.lock();
         let is_synced = from > state.processed;
         if is_synced {
-            state.join(Watch { stream: self.stream, id, from }, class.clone());
+            state.join(Watch { stream: self.stream, number, from }, class.clone());
         }
         is_synced
     }
 
-    pub(super) fn leave(&self, id: WatchId, class: &Class) {
-        self.hub.state.lock().leave(self.stream, id, class);
+    pub(super) fn leave(&self, number: WatchNumber, class: &Class) {
+        self.hub.state.lock().leave(self.stream, number, class);
     }
 
-    /// The watches that fell behind since the last call. To be asked only when all deliveries were
-    /// taken, because those come before what was missed.
-    pub(super) fn take_behind(&self) -> Vec<(WatchId, Revision)> {
+    /// The watches that fell behind since the last call. What was delivered to them comes before what
+    /// they missed, and all of it is queued when this returns: it has to be sent before history is.
+    pub(super) fn take_behind(&self) -> Vec<(WatchNumber, Revision)> {
         if !self.signal.has_behind.swap(false, Ordering::AcqRel) {
             return Vec::new();
         }
@@ -435,12 +451,12 @@ impl Membership {
     }
 
     /// Asks for a delivery of progress at `at` or later, behind all events up to there.
-    pub(super) fn ask_progress(&self, watch: WatchId, at: Revision) {
+    pub(super) fn ask_progress(&self, about: About, at: Revision) {
         let mut state = self.hub.state.lock();
         if let Some(stream) = state.streams.get_mut(&self.stream)
-            && !stream.progress.iter().any(|(asked, _)| *asked == watch)
+            && !stream.progress.iter().any(|(asked, _)| *asked == about)
         {
-            stream.progress.push((watch, at));
+            stream.progress.push((about, at));
             state.asking.insert(self.stream);
         }
         state.tell_progress();

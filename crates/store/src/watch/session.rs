@@ -8,12 +8,10 @@ use std::{
 
 use etcd_api::{
     CancelReason,
-    etcdserverpb::{
-        ResponseHeader, WatchCreateRequest, WatchRequest, WatchResponse,
-        watch_request::RequestUnion,
-    },
+    etcdserverpb::{WatchCreateRequest, WatchRequest, WatchResponse, watch_request::RequestUnion},
     mvccpb::Event,
 };
+use futures::FutureExt;
 use mvcc::Revision;
 use prost::Message;
 use tokio::{
@@ -22,15 +20,12 @@ use tokio::{
 };
 
 use super::{
-    NO_WATCH, WatchId,
+    NO_WATCH, WatchId, WatchNumber, answer,
     class::Class,
-    history::{self, Chunk, History},
-    hub::{Delivery, Hub, Membership},
+    history::{self, History, Piece, Wanted},
+    hub::{About, DELIVERIES_MAX, Delivery, Events, Hub, Membership},
 };
 use crate::{Error, auth, metrics::Watches};
-
-/// Tag and length around an event in a response, at most.
-const EVENT_FRAMING_BYTES: usize = 6;
 
 /// What all sessions share.
 pub(crate) struct SessionContext {
@@ -47,15 +42,23 @@ pub(crate) struct Session {
     context: Arc<SessionContext>,
     membership: Membership,
     deliveries: mpsc::Receiver<Delivery>,
-    watches: BTreeMap<WatchId, Watch>,
+    watches: BTreeMap<WatchNumber, Watch>,
+    /// The watches as their client calls them.
+    numbers: BTreeMap<WatchId, WatchNumber>,
+    last_number: WatchNumber,
     next_id: WatchId,
     outbox: VecDeque<WatchResponse>,
+    /// History that was read, for the watches that have not got it yet.
+    piece: Piece,
+    /// How many pieces were read.
+    pieces: u64,
     /// Whether the client waits to hear how far its watches are.
     is_progress_asked: bool,
     progress_timer: Interval,
 }
 
 struct Watch {
+    id: WatchId,
     class: Class,
     /// As the client asked for it; 0 means from now on.
     start: Revision,
@@ -65,10 +68,9 @@ struct Watch {
     notifies_progress: bool,
     /// Whether the watch was told anything since the last tick of the timer.
     is_fresh: bool,
+    /// The number of the last piece of history that had a share for it.
+    last_piece: u64,
 }
-
-/// What each watch wants of a piece of history.
-type Wanted = Vec<(WatchId, Vec<Event>)>;
 
 /// Where a watch gets its events from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,8 +106,12 @@ impl Session {
             deliveries,
             context,
             watches: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            last_number: WatchNumber(0),
             next_id: 0,
             outbox: VecDeque::new(),
+            piece: Piece::default(),
+            pieces: 0,
             is_progress_asked: false,
             progress_timer,
         }
@@ -126,8 +132,8 @@ impl Session {
             Some(RequestUnion::CreateRequest(create)) => {
                 let now = self.revision();
                 let response = match self.create(&create, now, permitted) {
-                    Ok(id) => created(id, now),
-                    Err(reason) => refused(reason, now),
+                    Ok(id) => answer::created(id, now),
+                    Err(reason) => answer::refused(reason, now),
                 };
                 self.outbox.push_back(response);
             }
@@ -142,7 +148,7 @@ impl Session {
 
     /// Whether a watch has history to read, or may have caught up.
     pub(crate) fn is_behind(&self) -> bool {
-        self.behind().next().is_some()
+        !self.piece.shares.is_empty() || self.behind().next().is_some()
     }
 
     /// Waits for the hub or the clock, and takes in what came. Returns whether the store goes on.
@@ -174,26 +180,56 @@ impl Session {
         true
     }
 
-    /// Does one step for the watches that are behind: joins those that have caught up, and reads a
-    /// piece of history for the others.
+    /// Does one step for the watches that are behind: gives one of them its share of the piece of
+    /// history that was read last, or reads the next one. What the others are told in between is taken
+    /// too: one watch may have years to read. Cancel-safe.
     pub(crate) async fn advance(&mut self) -> Result<(), Error> {
-        self.join_caught_up();
-        let Some(from) = self.behind().map(|(_, next)| next).min() else {
-            self.ask_progress();
-            return Ok(());
-        };
-        let history = self.context.history.clone();
-        let wanted: Vec<(WatchId, Class, Revision)> = self
-            .behind()
-            .filter_map(|(id, next)| Some((id, self.watches.get(&id)?.class.clone(), next)))
+        if self.progress_timer.tick().now_or_never().is_some() {
+            self.on_tick();
+        }
+        self.take_deliveries();
+        if self.piece.shares.is_empty() {
+            self.read_piece().await?;
+        }
+        self.hand_out();
+        self.ask_progress();
+        Ok(())
+    }
+
+    async fn read_piece(&mut self) -> Result<(), Error> {
+        for (number, watch) in &mut self.watches {
+            watch.join_if_caught_up(*number, &self.membership);
+        }
+        let Some(from) = self.read_from() else { return Ok(()) };
+        let behind = self.behind().filter(|(_, _, next)| *next >= from);
+        let wanted: Vec<Wanted> = behind
+            .map(|(number, watch, next)| Wanted {
+                watch: number,
+                class: watch.class.clone(),
+                from: next,
+            })
             .collect();
-        let read = tokio::task::spawn_blocking(move || read_history(&history, from, wanted));
+        let history = self.context.history.clone();
+        let read = tokio::task::spawn_blocking(move || history.read(from)?.piece(wanted));
         match read.await.expect("reading history does not panic") {
-            Ok((chunk, events)) => self.on_history(&chunk, events),
+            Ok(piece) => self.on_piece(piece),
             Err(history::Error::Compacted { compacted }) => self.cancel_compacted(compacted),
             Err(history::Error::Read { source }) => return Err(Error::History(source)),
         }
         Ok(())
+    }
+
+    /// Where to read on: in turn from where the watch is that is furthest behind, whose pieces have
+    /// something for all whom it reaches, and that which has waited longest, so that no watch waits
+    /// until another has read all it missed.
+    fn read_from(&self) -> Option<Revision> {
+        let behind = self.behind().map(|(_, watch, next)| (watch.last_piece, next));
+        let chosen = if self.pieces.is_multiple_of(2) {
+            behind.min_by_key(|(_, next)| *next)
+        } else {
+            behind.min()
+        };
+        chosen.map(|(_, next)| next)
     }
 
     fn create(
@@ -216,16 +252,21 @@ impl Session {
             Revision(0) => now.next(),
             start => start,
         };
-        let is_synced = self.membership.join(id, &class, from);
+        let number = WatchNumber(self.last_number.0 + 1);
+        let is_synced = self.membership.join(number, &class, from);
         let watch = Watch {
+            id,
             class,
             start,
             place: if is_synced { Place::Synced } else { Place::Behind(from) },
             is_fragmented: request.fragment,
             notifies_progress: request.progress_notify,
             is_fresh: false,
+            last_piece: 0,
         };
-        self.watches.insert(id, watch);
+        self.last_number = number;
+        self.numbers.insert(id, number);
+        self.watches.insert(number, watch);
         self.context.metrics.watches.inc();
         Ok(id)
     }
@@ -233,10 +274,10 @@ impl Session {
     /// The client's own id, or the next one that is free.
     fn choose_id(&mut self, wanted: WatchId) -> Result<WatchId, CancelReason> {
         if wanted != 0 {
-            let is_taken = self.watches.contains_key(&wanted);
+            let is_taken = self.numbers.contains_key(&wanted);
             return if is_taken { Err(CancelReason::DuplicateWatchId) } else { Ok(wanted) };
         }
-        while self.watches.contains_key(&self.next_id) {
+        while self.numbers.contains_key(&self.next_id) {
             self.next_id += 1;
         }
         self.next_id += 1;
@@ -244,44 +285,33 @@ impl Session {
     }
 
     fn cancel(&mut self, id: WatchId) {
-        if self.remove(id) {
-            self.outbox.push_back(canceled(id, self.revision()));
+        let Some(number) = self.numbers.remove(&id) else { return };
+        if let Some(watch) = self.watches.remove(&number) {
+            self.membership.leave(number, &watch.class);
+            self.context.metrics.watches.dec();
         }
+        self.outbox.push_back(answer::canceled(id, self.revision()));
     }
 
-    fn remove(&mut self, id: WatchId) -> bool {
-        let Some(watch) = self.watches.remove(&id) else { return false };
-        self.membership.leave(id, &watch.class);
-        self.context.metrics.watches.dec();
-        true
-    }
-
-    fn behind(&self) -> impl Iterator<Item = (WatchId, Revision)> {
-        self.watches.iter().filter_map(|(id, watch)| match watch.place {
-            Place::Behind(next) => Some((*id, next)),
+    /// The watches that read history, with the first revision each has not got.
+    fn behind(&self) -> impl Iterator<Item = (WatchNumber, &Watch, Revision)> {
+        self.watches.iter().filter_map(|(number, watch)| match watch.place {
+            Place::Behind(next) => Some((*number, watch, next)),
             Place::Synced | Place::Ended => None,
         })
     }
 
-    fn join_caught_up(&mut self) {
-        for (id, watch) in &mut self.watches {
-            if let Place::Behind(next) = watch.place
-                && self.membership.join(*id, &watch.class, next)
-            {
-                watch.place = Place::Synced;
-            }
-        }
-    }
-
-    /// Takes what is queued; what fell behind comes after it.
+    /// Notes which watches fell behind, then takes what is queued: as many deliveries as there can be
+    /// from before the watches fell, so that these are sent before history is.
     fn take_deliveries(&mut self) {
-        while let Ok(delivery) = self.deliveries.try_recv() {
-            self.on_delivery(delivery);
-        }
-        for (id, next) in self.membership.take_behind() {
-            if let Some(watch) = self.watches.get_mut(&id) {
+        for (number, next) in self.membership.take_behind() {
+            if let Some(watch) = self.watches.get_mut(&number) {
                 watch.place = Place::Behind(next);
             }
+        }
+        for _ in 0..DELIVERIES_MAX {
+            let Ok(delivery) = self.deliveries.try_recv() else { break };
+            self.on_delivery(delivery);
         }
         self.ask_progress();
     }
@@ -289,65 +319,92 @@ impl Session {
     fn on_delivery(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Events { watch, events, from, revision } => {
-                let events = events
-                    .iter()
-                    .filter(|(revision, _)| *revision >= from)
-                    .map(|(_, event)| event.clone())
-                    .collect();
-                self.send_events(watch, events, revision);
+                self.send_events(watch, &events, from, revision);
             }
-            Delivery::Progress { watch: NO_WATCH, revision } => {
-                self.is_progress_asked = false;
-                self.outbox.push_back(response(NO_WATCH, revision));
+            Delivery::Progress { about: About::Stream, revision } => {
+                // What the others have yet to read is asked about again when they have.
+                if self.behind().all(|(_, _, next)| next > revision) {
+                    self.is_progress_asked = false;
+                    self.outbox.push_back(answer::response(NO_WATCH, revision));
+                }
             }
-            Delivery::Progress { watch, revision } => {
-                if self.watches.contains_key(&watch) {
-                    self.outbox.push_back(response(watch, revision));
+            Delivery::Progress { about: About::Watch(number), revision } => {
+                if let Some(watch) = self.watches.get(&number)
+                    && watch.place == Place::Synced
+                {
+                    self.outbox.push_back(answer::response(watch.id, revision));
                 }
             }
         }
     }
 
-    fn on_history(&mut self, chunk: &Chunk, events: Wanted) {
-        for (id, events) in events {
-            self.send_events(id, events, chunk.last);
-            if let Some(watch) = self.watches.get_mut(&id)
-                && let Place::Behind(next) = &mut watch.place
-            {
-                *next = chunk.last.next().max(*next);
+    fn on_piece(&mut self, piece: Piece) {
+        self.pieces += 1;
+        for (number, _) in &piece.shares {
+            if let Some(watch) = self.watches.get_mut(number) {
+                watch.last_piece = self.pieces;
             }
         }
+        self.piece = piece;
+    }
+
+    /// Gives watches their shares until one is told something: what is ready to be sent stays small,
+    /// whatever the number of watches.
+    fn hand_out(&mut self) {
+        while let Some((number, events)) = self.piece.shares.pop_front() {
+            if self.hand_to(number, &events) {
+                break;
+            }
+        }
+    }
+
+    /// Returns whether there was anything to tell.
+    fn hand_to(&mut self, number: WatchNumber, events: &Events) -> bool {
+        // It may have been canceled since.
+        let watch = self.watches.get(&number);
+        let Some(Place::Behind(next)) = watch.map(|watch| watch.place) else { return false };
+        let last = self.piece.last;
+        let is_told = self.send_events(number, events, next, last);
+        if let Some(watch) = self.watches.get_mut(&number) {
+            watch.place = Place::Behind(next.max(last.next()));
+            watch.join_if_caught_up(number, &self.membership);
+        }
+        is_told
     }
 
     fn cancel_compacted(&mut self, compacted: Revision) {
-        let lost: Vec<WatchId> =
-            self.behind().filter(|(_, next)| *next < compacted).map(|(id, _)| id).collect();
-        for id in lost {
-            if let Some(watch) = self.watches.get_mut(&id) {
+        for watch in self.watches.values_mut() {
+            if matches!(watch.place, Place::Behind(next) if next < compacted) {
                 watch.place = Place::Ended;
+                self.outbox.push_back(answer::compacted(watch.id, compacted));
             }
-            self.outbox.push_back(WatchResponse {
-                canceled: true,
-                compact_revision: compacted.0,
-                ..response(id, Revision(0))
-            });
         }
     }
 
-    fn send_events(&mut self, id: WatchId, events: Vec<Event>, revision: Revision) {
-        let Some(watch) = self.watches.get_mut(&id) else { return };
+    /// Tells a watch those of the events that are from `from` on, if there are any.
+    fn send_events(
+        &mut self,
+        number: WatchNumber,
+        events: &Events,
+        from: Revision,
+        revision: Revision,
+    ) -> bool {
+        let Some(watch) = self.watches.get_mut(&number) else { return false };
+        let wanted = events.iter().filter(|(revision, _)| *revision >= from);
+        let events: Vec<Event> = wanted.map(|(_, event)| event.clone()).collect();
         if events.is_empty() {
-            return;
+            return false;
         }
         watch.is_fresh = true;
         self.context.metrics.events.inc_by(events.len() as u64);
-        let whole = WatchResponse { events, ..response(id, revision) };
+        let whole = WatchResponse { events, ..answer::response(watch.id, revision) };
         let is_large = whole.encoded_len() >= self.context.fragment_bytes;
         if watch.is_fragmented && is_large {
-            self.outbox.extend(fragments(whole, self.context.fragment_bytes));
+            self.outbox.extend(answer::fragments(whole, self.context.fragment_bytes));
         } else {
             self.outbox.push_back(whole);
         }
+        true
     }
 
     /// A watch that starts in the future promises nothing yet, and without watches there is nothing
@@ -359,16 +416,16 @@ impl Session {
 
     fn ask_progress(&self) {
         if self.is_progress_asked && !self.is_behind() {
-            self.membership.ask_progress(NO_WATCH, self.revision());
+            self.membership.ask_progress(About::Stream, self.revision());
         }
     }
 
     fn on_tick(&mut self) {
         let revision = self.revision();
-        for (id, watch) in &mut self.watches {
+        for (number, watch) in &mut self.watches {
             let is_due = watch.notifies_progress && !watch.is_fresh;
             if is_due && watch.place == Place::Synced && watch.start <= revision {
-                self.membership.ask_progress(*id, revision);
+                self.membership.ask_progress(About::Watch(*number), revision);
             }
             watch.is_fresh = false;
         }
@@ -385,58 +442,17 @@ impl Drop for Session {
     }
 }
 
-/// One piece of history, and what each watch wants of it. Blocks.
-fn read_history(
-    history: &History,
-    from: Revision,
-    wanted: Vec<(WatchId, Class, Revision)>,
-) -> Result<(Chunk, Wanted), history::Error> {
-    let chunk = history.read(from)?;
-    let events = wanted
-        .into_iter()
-        .map(|(id, class, next)| Ok((id, chunk.events(&class, next)?)))
-        .collect::<Result<_, _>>()?;
-    Ok((chunk, events))
-}
+// === impl Watch ===
 
-fn response(id: WatchId, revision: Revision) -> WatchResponse {
-    let header = ResponseHeader { revision: revision.0, ..Default::default() };
-    WatchResponse { header: Some(header), watch_id: id, ..Default::default() }
-}
-
-fn created(id: WatchId, revision: Revision) -> WatchResponse {
-    WatchResponse { created: true, ..response(id, revision) }
-}
-
-fn refused(reason: CancelReason, revision: Revision) -> WatchResponse {
-    WatchResponse {
-        created: true,
-        canceled: true,
-        cancel_reason: reason.message().to_owned(),
-        ..response(NO_WATCH, revision)
-    }
-}
-
-fn canceled(id: WatchId, revision: Revision) -> WatchResponse {
-    WatchResponse { canceled: true, ..response(id, revision) }
-}
-
-/// Cuts a response so that each piece stays below `bytes_max`, unless one event alone is larger.
-/// All pieces but the last are marked.
-fn fragments(whole: WatchResponse, bytes_max: usize) -> Vec<WatchResponse> {
-    let frame = WatchResponse { events: Vec::new(), fragment: true, ..whole.clone() };
-    let mut pieces = vec![frame.clone()];
-    let mut bytes = frame.encoded_len();
-    for event in whole.events {
-        let event_bytes = event.encoded_len() + EVENT_FRAMING_BYTES;
-        let piece = pieces.last().expect("there is always a piece");
-        if !piece.events.is_empty() && bytes + event_bytes >= bytes_max {
-            pieces.push(frame.clone());
-            bytes = frame.encoded_len();
+impl Watch {
+    fn join_if_caught_up(&mut self, number: WatchNumber, membership: &Membership) {
+        if let Place::Behind(next) = self.place
+            && membership.join(number, &self.class, next)
+        {
+            self.place = Place::Synced;
         }
-        bytes += event_bytes;
-        pieces.last_mut().expect("there is always a piece").events.push(event);
     }
-    pieces.last_mut().expect("there is always a piece").fragment = false;
-    pieces
 }
+
+#[cfg(test)]
+mod tests;
