@@ -175,7 +175,12 @@ impl Journal for IgniteJournal {
                 bytes
             }
         };
-        Ok(Size { total_bytes: bytes, in_use_bytes: bytes, available_bytes: AVAILABLE_BYTES })
+        Ok(Size {
+            total_bytes: bytes,
+            in_use_bytes: bytes,
+            available_bytes: AVAILABLE_BYTES,
+            upkeep_bytes: 0,
+        })
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

@@ -19,6 +19,7 @@ mod read;
 mod recover;
 mod replay;
 mod rewrite;
+mod room;
 mod segment;
 mod sidecar;
 mod sizes;
@@ -46,7 +47,7 @@ use self::{
     upkeep::Upkeep,
     writer::Writer,
 };
-use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size, error::At};
+use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size};
 
 /// Large enough that rotating is rare, small enough that one rewrite is short. Segments of a journal
 /// below eight times this are smaller.
@@ -109,11 +110,7 @@ impl EmbeddedJournal {
     ///
     /// If the file system cannot be asked.
     pub fn available_bytes(&self) -> Result<u64, Error> {
-        let root = self.log.folder.root();
-        let stat = rustix::fs::statvfs(root)
-            .map_err(std::io::Error::from)
-            .at("cannot ask for the free space of", root)?;
-        Ok(stat.f_bavail * stat.f_frsize)
+        self.log.folder.available_bytes()
     }
 }
 
@@ -172,7 +169,12 @@ impl Journal for EmbeddedJournal {
     }
 
     fn size(&self) -> Result<Size, Error> {
-        let mut size = Size { available_bytes: self.available_bytes()?, ..Size::default() };
+        let room = self.log.room()?;
+        let mut size = Size {
+            available_bytes: room.available_bytes(),
+            upkeep_bytes: room.upkeep_bytes(),
+            ..Size::default()
+        };
         for segment in self.log.segments() {
             let filled = segment.filled.read();
             size.total_bytes += filled.end;

@@ -52,6 +52,7 @@ impl Quota {
             total_bytes: self.used_bytes.load(Ordering::Relaxed),
             in_use_bytes: self.in_use_bytes.load(Ordering::Relaxed),
             available_bytes: self.available_bytes.load(Ordering::Relaxed),
+            ..Size::default()
         }
     }
 
@@ -85,7 +86,11 @@ mod tests {
     use super::*;
 
     fn quota(limit_bytes: u64, total_bytes: u64, available_bytes: u64) -> Quota {
-        Quota::new(limit_bytes, Size { total_bytes, in_use_bytes: total_bytes, available_bytes })
+        let in_use_bytes = total_bytes;
+        Quota::new(
+            limit_bytes,
+            Size { total_bytes, in_use_bytes, available_bytes, ..Size::default() },
+        )
     }
 
     #[test]

@@ -94,6 +94,11 @@ impl Writer {
         if !Shape::of(&self.active).is_worth_sealing() {
             return Ok(());
         }
+        // A segment that finds no room for its beginning would stop the journal, for no need.
+        let room = log.room().map_err(|source| AppendError::Failed { source })?;
+        if log.spares.is_empty() && room.available_bytes() < room.upkeep_bytes() {
+            return Ok(());
+        }
         self.rotate(log, 0)
             .inspect_err(|_| log.stop())
             .map_err(|source| AppendError::Failed { source })
