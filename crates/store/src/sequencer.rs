@@ -160,6 +160,13 @@ impl Sequencer {
         }
     }
 
+    /// Whether the writer has no more to do than half of what may wait for it, so that what is not
+    /// urgent holds nobody up.
+    pub(crate) fn has_room(&self) -> bool {
+        let writer = self.writer.load();
+        writer.as_ref().is_some_and(|commands| commands.capacity() >= commands.max_capacity() / 2)
+    }
+
     /// Whether nothing will be answered any more.
     pub(crate) fn has_stopped(&self) -> bool {
         self.is_permanent && self.writer.load().as_ref().is_none_or(|writer| writer.is_closed())
@@ -223,5 +230,18 @@ mod tests {
             let refused = sequencer.grant(LeaseId(1), 5).await.unwrap_err();
             assert_eq!(refused.api(), ApiError::Timeout);
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_urgent_waits_while_the_queue_is_half_full() {
+        let sequencer = Sequencer::new(true, Proposals::default());
+        assert!(!sequencer.has_room(), "nobody writes");
+        let (commands, _queue) = mpsc::channel(4);
+        sequencer.seat(commands.clone());
+        let has_room = [(); 4].map(|()| {
+            assert!(commands.try_send(Command::Wake).is_ok(), "the queue has room");
+            sequencer.has_room()
+        });
+        assert_eq!(has_room, [true, true, false, false]);
     }
 }
