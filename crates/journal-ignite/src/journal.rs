@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    Error, Options, error::Step, grid::Grid, lifecycle::Engine, settings, verify::Verified,
+    Error, Options, append::RECORD_BYTES_MAX, error::Step, grid::Grid, lifecycle::Engine, settings,
+    verify::Verified,
 };
 
 /// Ignite does not tell how much room a zone has; its own limits end a write with an error.
@@ -92,6 +93,10 @@ impl IgniteJournal {
 impl Journal for IgniteJournal {
     fn claim(&self) -> Result<Epoch, JournalError> {
         Ok(self.wait(|grid| async move { grid.claim().await })?)
+    }
+
+    fn record_bytes_max(&self) -> usize {
+        RECORD_BYTES_MAX
     }
 
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {

@@ -57,6 +57,9 @@ pub const SEGMENT_BYTES_MIN: u64 = 16 << 10;
 /// Offsets in a segment are 32 bits wide, and the largest batch has to fit beside what is there.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
+/// Leaves a quarter of the largest frame to what is gathered beside a record.
+const RECORD_BYTES_MAX: usize = frame::FRAME_BYTES_MAX / 4 * 3;
+
 /// How to open an embedded journal.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -117,6 +120,10 @@ impl EmbeddedJournal {
 impl Journal for EmbeddedJournal {
     fn claim(&self) -> Result<Epoch, Error> {
         self.writer.lock().claim(&self.log)
+    }
+
+    fn record_bytes_max(&self) -> usize {
+        RECORD_BYTES_MAX
     }
 
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {

@@ -78,6 +78,7 @@ fn of_keyspace(error: &mvcc::Error) -> ApiError {
         mvcc::Error::KeyNotFound => ApiError::KeyNotFound,
         mvcc::Error::LeaseNotFound(_) => ApiError::LeaseNotFound,
         mvcc::Error::LeaseExists(_) => ApiError::LeaseExists,
+        mvcc::Error::TooLarge { .. } => ApiError::RequestTooLarge,
         mvcc::Error::Read { source, .. } => of_read(source),
     }
 }

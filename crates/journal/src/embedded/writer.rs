@@ -17,7 +17,7 @@ use super::{
 use crate::{AppendError, Batch, BatchId, Epoch, Error, Image, MetaChange, error::At};
 
 /// What a record or a meta change takes in a frame beside its bytes, at most.
-const OVERHEAD_BYTES: usize = 16;
+const OVERHEAD_BYTES: usize = mvcc::CHANGE_OVERHEAD_BYTES;
 
 #[derive(Debug)]
 pub(super) struct Writer {

@@ -5,7 +5,10 @@ use std::sync::{Arc, mpsc as std_mpsc};
 use bytes::Bytes;
 use etcd_api::mvccpb::KeyValue;
 use journal::{BatchId, Epoch};
-use mvcc::{Keyspace, LeaseId, Leases, Outcome, Position, ReadError, Revision, Values, Written};
+use mvcc::{
+    Keyspace, LeaseId, Leases, Outcome, Position, ReadError, Revision, Revoked, Values, Written,
+};
+use prost::Message;
 use tokio::sync::mpsc;
 
 use super::{
@@ -54,6 +57,9 @@ pub(crate) struct Writer {
     /// The batch the committer has.
     in_flight: Option<Arc<journal::Batch>>,
     batch_number: u64,
+    /// The end of a lease with too many keys for one record; it comes before other commands, and goes
+    /// on once what is gathered of it has gone to the committer.
+    unfinished: Option<Command>,
     is_sweeping: bool,
     /// What housekeeping had no room for; it wakes the writer when it has.
     unsent: Option<Superseded>,
@@ -88,6 +94,7 @@ impl Writer {
             gathered: Gathered::default(),
             in_flight: None,
             batch_number,
+            unfinished: None,
             is_sweeping,
             unsent: None,
             physical: Vec::new(),
@@ -120,6 +127,9 @@ impl Writer {
 
     /// The next command; waits for one only if there is nothing else to do.
     fn next_command(&mut self) -> Option<Option<Command>> {
+        if let Some(unfinished) = self.unfinished.take() {
+            return Some(Some(unfinished));
+        }
         match self.channels.commands.try_recv() {
             Ok(command) => Some(Some(command)),
             Err(mpsc::error::TryRecvError::Disconnected) => None,
@@ -238,6 +248,15 @@ impl Writer {
                 let revoked = self.revoke(id, caller.as_ref());
                 self.answer(reply, revoked);
             }
+            Command::Revoke { id, caller, reply } => match self.revoke(id, caller.as_ref()) {
+                Ok(Revoked::Partly) => {
+                    self.unfinished = Some(Command::Revoke { id, caller, reply });
+                }
+                revoked => {
+                    let revision = self.state.keyspace.revision();
+                    self.answer(reply, revoked.map(|_whole| revision));
+                }
+            },
             Command::Lease { id, reply } => {
                 let content = self.state.keyspace.leases().get(id).map(|lease| LeaseContent {
                     keys: lease.keys().map(Bytes::copy_from_slice).collect(),
@@ -310,14 +329,16 @@ impl Writer {
         Ok(self.state.keyspace.revision())
     }
 
-    fn revoke(&mut self, id: LeaseId, caller: Option<&Caller>) -> Result<Revision, Error> {
+    fn revoke(&mut self, id: LeaseId, caller: Option<&Caller>) -> Result<Revoked, Error> {
         if let (Some(caller), Some(lease)) = (caller, self.state.keyspace.leases().get(id)) {
             self.permit(caller, |access, _| access.lease_write(lease.keys()))?;
         }
-        self.write(|keyspace, values| keyspace.revoke(id, values))?;
-        self.gathered.meta.push(meta::lease_gone(id));
-        self.gathered.effects.push(Effect::LeaseRevoked { id });
-        Ok(self.state.keyspace.revision())
+        let revoked = self.write(|keyspace, values| keyspace.revoke(id, values))?;
+        if revoked == Revoked::Whole {
+            self.gathered.change_meta([meta::lease_gone(id)]);
+            self.gathered.effects.push(Effect::LeaseRevoked { id });
+        }
+        Ok(revoked)
     }
 
     fn alarm(&mut self, change: alarm::Change) -> Vec<alarm::Alarm> {
