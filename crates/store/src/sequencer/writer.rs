@@ -143,10 +143,15 @@ impl Writer {
     /// Gives the gathered batch to the committer if it has none. If it has one, it will wake the
     /// writer when it is done.
     fn hand_over(&mut self) -> Option<()> {
-        if self.in_flight.is_some() && self.channels.durable.try_recv().is_ok() {
-            self.in_flight = None;
+        if self.in_flight.is_some() {
+            match self.channels.durable.try_recv() {
+                Ok(()) => self.in_flight = None,
+                Err(std_mpsc::TryRecvError::Empty) => return Some(()),
+                // It failed, and nobody will be told that anything after it is durable.
+                Err(std_mpsc::TryRecvError::Disconnected) => return None,
+            }
         }
-        if self.in_flight.is_some() || self.gathered.is_empty() {
+        if self.gathered.is_empty() {
             return Some(());
         }
         let batch = self.take_batch();
