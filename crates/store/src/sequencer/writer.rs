@@ -24,8 +24,13 @@ use crate::{
     values::KeptValues,
 };
 
-/// Bytes of key-values at which a batch that waits for the committer takes no more commands.
+/// Bytes written and answered at which a batch that waits for the committer takes no more commands,
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// and the number of commands: those that write little or nothing are kept in memory too until all
+/// before them is durable, and clients that gave up on a stalled disk send them again. Above what
+/// comes during one sync.
+const BATCH_COMMANDS_MAX: usize = 16 * 1024;
 
 /// Keys swept per step of a compaction: well below the time of a sync, so that no write waits for it.
 const SWEEP_KEYS_MAX: usize = 64;
@@ -116,7 +121,9 @@ impl Writer {
                 Some(command) => self.evaluate(command),
                 None => break,
             }
-            if self.gathered.bytes >= BATCH_BYTES_MAX {
+            if self.gathered.bytes >= BATCH_BYTES_MAX
+                || self.gathered.commands() >= BATCH_COMMANDS_MAX
+            {
                 self.wait_for_committer()?;
                 break;
             }
@@ -317,7 +324,7 @@ impl Writer {
         if let Err(error) = self.state.keyspace.compact(to) {
             return self.answer(reply, Err(Error::Keyspace(error)));
         }
-        self.gathered.meta.push(meta::compacted(to));
+        self.gathered.change_meta([meta::compacted(to)]);
         self.is_sweeping = true;
         if is_physical {
             self.physical.push(reply);
@@ -329,7 +336,7 @@ impl Writer {
 
     fn grant(&mut self, id: LeaseId, ttl_s: i64) -> Result<Revision, Error> {
         self.state.keyspace.grant(id, ttl_s).map_err(Error::Keyspace)?;
-        self.gathered.meta.push(meta::lease_granted(id, ttl_s));
+        self.gathered.change_meta([meta::lease_granted(id, ttl_s)]);
         self.gathered.effects.push(Effect::LeaseGranted { id, ttl_s });
         Ok(self.state.keyspace.revision())
     }
@@ -349,7 +356,7 @@ impl Writer {
     fn alarm(&mut self, change: alarm::Change) -> Vec<alarm::Alarm> {
         let changed = self.state.alarms.apply(change);
         if !changed.meta.is_empty() {
-            self.gathered.meta.extend(changed.meta);
+            self.gathered.change_meta(changed.meta);
             self.gathered.effects.push(Effect::Alarms(self.state.alarms.clone()));
         }
         changed.alarms
@@ -358,7 +365,7 @@ impl Writer {
     fn auth(&mut self, caller: &Caller, change: auth::Change) -> Result<Revision, Error> {
         let meta = self.state.auth.apply(caller, change).map_err(Error::Auth)?;
         if !meta.is_empty() {
-            self.gathered.meta.extend(meta);
+            self.gathered.change_meta(meta);
             self.gathered.effects.push(Effect::Auth(Arc::new(self.state.auth.clone())));
         }
         Ok(self.state.keyspace.revision())
@@ -391,3 +398,6 @@ impl Values for WriterValues<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
