@@ -113,8 +113,8 @@ impl Housekeeping {
     /// A size that a shared journal cannot tell for now is as it was: writes tell by themselves whether
     /// they can be made durable.
     fn note_size(&self) -> Result<(), HousekeepingError> {
-        match self.journal.size() {
-            Ok(size) => self.quota.note(size),
+        match self.quota.look(|| self.journal.size()) {
+            Ok(()) => {}
             Err(error @ journal::Error::Unavailable { .. }) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::debug!(error, "the journal does not tell its size for now");

@@ -41,6 +41,7 @@ use crate::{
     Error, alarm,
     auth::{self, Caller},
     metrics::Proposals,
+    quota::Promise,
     replica::REQUEST_TIMEOUT,
 };
 
@@ -81,8 +82,9 @@ impl Sequencer {
         &self,
         request: PutRequest,
         caller: Caller,
+        room: Promise,
     ) -> Result<PutResponse, Error> {
-        self.ask(|reply| Command::Put { request, caller, reply }).await
+        self.ask(|reply| Command::Put { request, caller, room, reply }).await
     }
 
     pub(crate) async fn delete_range(
@@ -97,8 +99,9 @@ impl Sequencer {
         &self,
         request: TxnRequest,
         caller: Caller,
+        room: Option<Promise>,
     ) -> Result<TxnResponse, Error> {
-        self.ask(|reply| Command::Txn { request: Box::new(request), caller, reply }).await
+        self.ask(|reply| Command::Txn { request: Box::new(request), caller, room, reply }).await
     }
 
     /// Forgets history below `to`. With `is_physical` the answer waits until the space is given up.
@@ -110,8 +113,13 @@ impl Sequencer {
         self.ask(|reply| Command::Compact { to, is_physical, reply }).await
     }
 
-    pub(crate) async fn grant(&self, id: LeaseId, ttl_s: i64) -> Result<Revision, Error> {
-        self.ask(|reply| Command::Grant { id, ttl_s, reply }).await
+    pub(crate) async fn grant(
+        &self,
+        id: LeaseId,
+        ttl_s: i64,
+        room: Promise,
+    ) -> Result<Revision, Error> {
+        self.ask(|reply| Command::Grant { id, ttl_s, room, reply }).await
     }
 
     /// Without a caller the lease has expired, and the store waits for as long as it takes: a lease is
@@ -227,7 +235,7 @@ mod tests {
         let (commands, _queue) = mpsc::channel(1);
         sequencer.seat(commands);
         for _ in ["in the queue", "before it"] {
-            let refused = sequencer.grant(LeaseId(1), 5).await.unwrap_err();
+            let refused = sequencer.lease(LeaseId(1)).await.err().expect("refused");
             assert_eq!(refused.api(), ApiError::Timeout);
         }
     }

@@ -232,33 +232,29 @@ impl Writer {
 
     fn evaluate(&mut self, command: Command) {
         match command {
-            Command::Put { request, caller, reply } => {
+            Command::Put { request, caller, room, reply } => {
                 let response = self
                     .permit(&caller, |access, leases| access.put(&request, leases))
                     .and_then(|()| self.write(|keyspace, values| keyspace.put(&request, values)));
-                self.answer(reply, response);
+                self.answer_write(room, reply, response);
             }
             Command::DeleteRange { request, caller, reply } => {
                 let response =
                     self.permit(&caller, |access, _| access.delete_range(&request)).and_then(
                         |()| self.write(|keyspace, values| keyspace.delete_range(&request, values)),
                     );
-                self.answer(reply, response);
+                self.answer_write((), reply, response);
             }
-            Command::Txn { request, caller, reply } => {
+            Command::Txn { request, caller, room, reply } => {
                 let response = self
                     .permit(&caller, |access, leases| access.txn(&request, leases))
                     .and_then(|()| self.write(|keyspace, values| keyspace.txn(&request, values)));
-                self.answer(reply, response);
+                self.answer_write(room, reply, response);
             }
             Command::Compact { to, is_physical, reply } => self.compact(to, is_physical, reply),
-            Command::Grant { id, ttl_s, reply } => {
+            Command::Grant { id, ttl_s, room, reply } => {
                 let granted = self.grant(id, ttl_s);
-                self.answer(reply, granted);
-            }
-            Command::Revoke { id, caller, reply } => {
-                let revoked = self.revoke(id, caller.as_ref());
-                self.answer(reply, revoked);
+                self.answer_with(room, reply, granted);
             }
             Command::Revoke { id, caller, reply } => match self.revoke(id, caller.as_ref()) {
                 Ok(Revoked::Partly) => {
@@ -373,9 +369,32 @@ impl Writer {
 
     /// Sends `answer` when everything before it is durable.
     fn answer<T: Send + 'static>(&mut self, reply: Reply<T>, answer: Result<T, Error>) {
+        self.answer_with((), reply, answer);
+    }
+
+    /// The same for an answer that may hold many key-values.
+    fn answer_write<T: Message + 'static>(
+        &mut self,
+        room: impl Send + 'static,
+        reply: Reply<T>,
+        answer: Result<T, Error>,
+    ) {
+        self.gathered.bytes += answer.as_ref().map_or(0, Message::encoded_len);
+        self.answer_with(room, reply, answer);
+    }
+
+    /// Answers, and gives up the room that was promised only then: whoever asked may have gone away,
+    /// and the write still comes.
+    fn answer_with<T: Send + 'static>(
+        &mut self,
+        room: impl Send + 'static,
+        reply: Reply<T>,
+        answer: Result<T, Error>,
+    ) {
         self.gathered.answers.push(Box::new(move || {
-            // Whoever asked may have gone away; that changes nothing.
+            // Nobody may be waiting any more; that changes nothing.
             drop(reply.send(answer));
+            drop(room);
         }));
     }
 }
