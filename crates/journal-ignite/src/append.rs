@@ -13,6 +13,8 @@ use crate::{
 
 /// Far above what the store gathers, and below what one message may take.
 const BATCH_BYTES_MAX: usize = 64 << 20;
+/// The rest is for what is gathered beside a record.
+pub(crate) const RECORD_BYTES_MAX: usize = BATCH_BYTES_MAX / 4 * 3;
 const STEP: &str = "append to the journal";
 
 /// What a transaction came to.

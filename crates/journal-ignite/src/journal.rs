@@ -15,7 +15,8 @@ use rand::seq::SliceRandom;
 use tokio::time::Instant;
 
 use crate::{
-    Error, Options, error::Step, grid::Grid, lifecycle::Engine, settings, verify::Verified,
+    Error, Options, append::RECORD_BYTES_MAX, error::Step, grid::Grid, lifecycle::Engine, settings,
+    verify::Verified,
 };
 
 /// Ignite does not tell how much room a zone has; its own limits end a write with an error.
@@ -103,6 +104,10 @@ impl Journal for IgniteJournal {
         Ok(self.wait(|grid| async move { grid.claim().await })?)
     }
 
+    fn record_bytes_max(&self) -> usize {
+        RECORD_BYTES_MAX
+    }
+
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
         let owned = batch.clone();
         self.wait(|grid| async move { grid.append(epoch, &owned).await })?;
@@ -184,7 +189,12 @@ impl Journal for IgniteJournal {
                 bytes
             }
         };
-        Ok(Size { total_bytes: bytes, in_use_bytes: bytes, available_bytes: AVAILABLE_BYTES })
+        Ok(Size {
+            total_bytes: bytes,
+            in_use_bytes: bytes,
+            available_bytes: AVAILABLE_BYTES,
+            upkeep_bytes: 0,
+        })
     }
 
     fn shared(&self) -> Option<&dyn Shared> {

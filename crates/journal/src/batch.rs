@@ -61,6 +61,8 @@ pub struct Size {
     pub in_use_bytes: u64,
     /// What the medium still has room for.
     pub available_bytes: u64,
+    /// How much of that has to stay free for space to be given back.
+    pub upkeep_bytes: u64,
 }
 
 // === impl Batch ===

@@ -19,6 +19,7 @@ mod read;
 mod recover;
 mod replay;
 mod rewrite;
+mod room;
 mod segment;
 mod sidecar;
 mod sizes;
@@ -46,7 +47,7 @@ use self::{
     upkeep::Upkeep,
     writer::Writer,
 };
-use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size, error::At};
+use crate::{AppendError, Batch, BatchId, Epoch, Error, Head, Image, Journal, Size};
 
 /// Large enough that rotating is rare, small enough that one rewrite is short. Segments of a journal
 /// below eight times this are smaller.
@@ -55,6 +56,9 @@ pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 pub const SEGMENT_BYTES_MIN: u64 = 16 << 10;
 /// Offsets in a segment are 32 bits wide, and the largest batch has to fit beside what is there.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+
+/// Leaves a quarter of the largest frame to what is gathered beside a record.
+const RECORD_BYTES_MAX: usize = frame::FRAME_BYTES_MAX / 4 * 3;
 
 /// How to open an embedded journal.
 #[derive(Clone, Debug)]
@@ -109,17 +113,17 @@ impl EmbeddedJournal {
     ///
     /// If the file system cannot be asked.
     pub fn available_bytes(&self) -> Result<u64, Error> {
-        let root = self.log.folder.root();
-        let stat = rustix::fs::statvfs(root)
-            .map_err(std::io::Error::from)
-            .at("cannot ask for the free space of", root)?;
-        Ok(stat.f_bavail * stat.f_frsize)
+        self.log.folder.available_bytes()
     }
 }
 
 impl Journal for EmbeddedJournal {
     fn claim(&self) -> Result<Epoch, Error> {
         self.writer.lock().claim(&self.log)
+    }
+
+    fn record_bytes_max(&self) -> usize {
+        RECORD_BYTES_MAX
     }
 
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
@@ -172,7 +176,12 @@ impl Journal for EmbeddedJournal {
     }
 
     fn size(&self) -> Result<Size, Error> {
-        let mut size = Size { available_bytes: self.available_bytes()?, ..Size::default() };
+        let room = self.log.room()?;
+        let mut size = Size {
+            available_bytes: room.available_bytes(),
+            upkeep_bytes: room.upkeep_bytes(),
+            ..Size::default()
+        };
         for segment in self.log.segments() {
             let filled = segment.filled.read();
             size.total_bytes += filled.end;

@@ -76,6 +76,17 @@ pub(crate) trait At<T> {
     fn at(self, step: &'static str, path: &Path) -> Result<T, Error>;
 }
 
+// === impl Error ===
+
+impl Error {
+    /// Whether the medium, or what of it the journal may take, is full.
+    #[must_use]
+    pub fn is_medium_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+}
+
 // === impl At ===
 
 impl<T> At<T> for io::Result<T> {

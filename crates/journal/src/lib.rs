@@ -46,6 +46,10 @@ pub trait Journal: Send + Sync + 'static {
     /// Takes the writer's role from whoever holds it.
     fn claim(&self) -> Result<Epoch, Error>;
 
+    /// The largest record it takes, whatever else a store gathers in a batch with it. Each change is
+    /// counted with [`mvcc::CHANGE_OVERHEAD_BYTES`] beside its key-value.
+    fn record_bytes_max(&self) -> usize;
+
     /// Makes `batch` durable, all of it or nothing.
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError>;
 

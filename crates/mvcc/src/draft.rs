@@ -18,6 +18,7 @@ use crate::{
     entry::{Entry, Version},
     key::{Key, KeyRange},
     range::{self, read},
+    record::CHANGE_OVERHEAD_BYTES,
 };
 
 /// What a write transaction did: the record for the journal, and for each of its changes the version
@@ -35,6 +36,15 @@ pub struct Outcome<R> {
     pub written: Option<Written>,
 }
 
+/// How far the end of a lease came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// The lease and all its keys are gone.
+    Whole,
+    /// As many of its keys as one record takes; the lease is still there, to be revoked again.
+    Partly,
+}
+
 pub(crate) struct Draft<'k> {
     keyspace: &'k mut Keyspace,
     values: &'k dyn Values,
@@ -42,6 +52,8 @@ pub(crate) struct Draft<'k> {
     changes: Vec<Change>,
     /// What each change replaced.
     before: Vec<Option<Arc<Entry>>>,
+    /// Of the record.
+    bytes: usize,
 }
 
 /// Reads the draft's own changes from memory and everything else from where it is kept.
@@ -72,8 +84,9 @@ impl<'k> Draft<'k> {
         act: impl FnOnce(&mut Self) -> Result<R, Error>,
     ) -> Result<Outcome<R>, Error> {
         let begin = keyspace.revision();
-        let mut draft = Self { keyspace, values, begin, changes: Vec::new(), before: Vec::new() };
-        match act(&mut draft) {
+        let (changes, before) = (Vec::new(), Vec::new());
+        let mut draft = Self { keyspace, values, begin, changes, before, bytes: 0 };
+        match act(&mut draft).and_then(|response| draft.check_size().map(|()| response)) {
             Ok(response) => Ok(Outcome { response, written: draft.into_written() }),
             Err(error) => {
                 draft.take_back();
@@ -138,15 +151,26 @@ impl<'k> Draft<'k> {
         self.change(KeyValue::tombstone(key, self.begin.next().0));
     }
 
-    /// Ends a lease and every key that hangs on it.
-    pub(crate) fn revoke(&mut self, id: LeaseId) -> Result<(), Error> {
+    /// Ends a lease and every key that hangs on it, or as many of them as one record takes: whoever
+    /// ends a lease for its age cannot be refused.
+    pub(crate) fn revoke(&mut self, id: LeaseId) -> Result<Revoked, Error> {
         let lease = self.keyspace.leases.get(id).ok_or(Error::LeaseNotFound(id))?;
         let keys: Vec<Vec<u8>> = lease.keys().map(<[u8]>::to_vec).collect();
         for key in &keys {
-            self.delete(key);
+            let tombstone = KeyValue::tombstone(key, self.begin.next().0);
+            let is_full = self.bytes + bytes_of(&tombstone) > self.keyspace.record_bytes_max;
+            if is_full && !self.changes.is_empty() {
+                return Ok(Revoked::Partly);
+            }
+            self.change(tombstone);
         }
         self.keyspace.leases.remove(id);
-        Ok(())
+        Ok(Revoked::Whole)
+    }
+
+    fn check_size(&self) -> Result<(), Error> {
+        let (bytes, bytes_max) = (self.bytes, self.keyspace.record_bytes_max);
+        if bytes > bytes_max { Err(Error::TooLarge { bytes, bytes_max }) } else { Ok(()) }
     }
 
     /// The newest version of `key` if it exists.
@@ -170,6 +194,7 @@ impl<'k> Draft<'k> {
         let revision = self.begin.next();
         self.keyspace.view.revision = revision;
         let sub = u32::try_from(self.changes.len()).expect("a transaction's keys fit in memory");
+        self.bytes += bytes_of(&kv);
         self.before.push(self.keyspace.apply(Position::new(revision, sub), &kv));
         self.changes.push(Change { sub, kv });
     }
@@ -202,4 +227,8 @@ impl<'k> Draft<'k> {
         }
         self.keyspace.view.revision = self.begin;
     }
+}
+
+fn bytes_of(kv: &KeyValue) -> usize {
+    kv.encoded().len() + CHANGE_OVERHEAD_BYTES
 }

@@ -16,6 +16,9 @@ pub enum Error {
     LeaseNotFound(LeaseId),
     #[error("lease {0} exists already")]
     LeaseExists(LeaseId),
+    /// More than the journal takes as one record.
+    #[error("a record of {bytes} bytes is above the limit of {bytes_max}")]
+    TooLarge { bytes: usize, bytes_max: usize },
     #[error("the change at {position} could not be read back")]
     Read {
         position: Position,

@@ -22,6 +22,7 @@ pub struct Keyspace {
     superseded: VecDeque<Superseded>,
     /// Tombstones written at exactly the compacted revision: they stay until the next compaction.
     kept_tombstones: Vec<Superseded>,
+    pub(crate) record_bytes_max: usize,
 }
 
 #[derive(Debug)]
@@ -55,7 +56,14 @@ impl Keyspace {
             leases: Leases::default(),
             superseded: VecDeque::new(),
             kept_tombstones: Vec::new(),
+            record_bytes_max: usize::MAX,
         }
+    }
+
+    /// From now on a transaction that would leave a larger record is refused. Each change is counted
+    /// with [`CHANGE_OVERHEAD_BYTES`](crate::CHANGE_OVERHEAD_BYTES) beside its key-value.
+    pub fn bound_records(&mut self, bytes_max: usize) {
+        self.record_bytes_max = bytes_max;
     }
 
     /// The state as it is now.

@@ -53,13 +53,13 @@ mod tree;
 mod txn;
 mod view;
 
-pub use draft::{Outcome, Written};
+pub use draft::{Outcome, Revoked, Written};
 pub use error::{Error, ReadError};
 pub use hash::HistoryHash;
 pub use key::KeyRange;
 pub use keyspace::{Keyspace, Sweep};
 pub use lease::{Lease, LeaseId, Leases};
-pub use record::{Change, Record};
+pub use record::{CHANGE_OVERHEAD_BYTES, Change, Record};
 pub use revision::{Position, Revision};
 pub use txn::is_read_only;
 pub use view::{Values, View};

@@ -4,6 +4,9 @@ use etcd_api::mvccpb::KeyValue;
 
 use crate::{Position, Revision};
 
+/// What a change takes in a journal beside its key-value, at most.
+pub const CHANGE_OVERHEAD_BYTES: usize = 16;
+
 /// One change of one key. A tombstone is a key-value of version 0 with key and mod revision only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {

@@ -7,7 +7,8 @@ use etcd_api::etcdserverpb::{
 };
 
 use crate::{
-    Error, Keyspace, LeaseId, Outcome, Revision, Values, View, compare, draft::Draft, range,
+    Error, Keyspace, LeaseId, Outcome, Revision, Revoked, Values, View, compare, draft::Draft,
+    range,
 };
 
 /// A transaction whose conditions are decided: which branch is taken at every level. All conditions
@@ -60,8 +61,9 @@ impl Keyspace {
         .map(|outcome| self.txn_outcome(outcome))
     }
 
-    /// Ends a lease and deletes its keys, in key order, in one revision.
-    pub fn revoke(&mut self, id: LeaseId, values: &dyn Values) -> Result<Outcome<()>, Error> {
+    /// Ends a lease and deletes its keys, in key order, in one revision unless they are too many for
+    /// one record.
+    pub fn revoke(&mut self, id: LeaseId, values: &dyn Values) -> Result<Outcome<Revoked>, Error> {
         Draft::run(self, values, |draft| draft.revoke(id))
     }
 

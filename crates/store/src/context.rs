@@ -18,7 +18,7 @@ use crate::{
     lease::Deadlines,
     metrics::Metrics,
     published::{Published, State},
-    quota::Quota,
+    quota::{Promise, Quota},
     replica::{Confirm, Standing},
     sequencer::Sequencer,
     services::Departures,
@@ -100,13 +100,13 @@ impl Context {
         auth::Now { monotonic: Instant::now(), wall: (self.clock)() }
     }
 
-    /// Refuses a write that needs room when there is none, and raises the alarm for it.
-    pub(crate) async fn check_room(&self, cost_bytes: usize) -> Result<(), Error> {
+    /// Room for a write that needs some, or a refusal; where there is none, the alarm is raised.
+    pub(crate) async fn promise_room(&self, cost_bytes: usize) -> Result<Promise, Error> {
         if self.alarms.load().is_out_of_space() {
             return Err(ApiError::NoSpace.into());
         }
-        if self.quota.has_room(cost_bytes) {
-            return Ok(());
+        if let Some(room) = self.quota.promise(cost_bytes) {
+            return Ok(room);
         }
         self.sequencer.alarm(crate::alarm::Change::Raise(self.no_space_alarm())).await?;
         tracing::error!(

@@ -78,6 +78,7 @@ fn of_keyspace(error: &mvcc::Error) -> ApiError {
         mvcc::Error::KeyNotFound => ApiError::KeyNotFound,
         mvcc::Error::LeaseNotFound(_) => ApiError::LeaseNotFound,
         mvcc::Error::LeaseExists(_) => ApiError::LeaseExists,
+        mvcc::Error::TooLarge { .. } => ApiError::RequestTooLarge,
         mvcc::Error::Read { source, .. } => of_read(source),
     }
 }
@@ -86,11 +87,43 @@ fn of_read(error: &mvcc::ReadError) -> ApiError {
     error.downcast_ref().map_or(ApiError::Corrupt, of_journal)
 }
 
-/// What a shared journal cannot tell now it may tell later, or another member may.
+/// What a shared journal cannot tell now it may tell later, or another member may. A system that
+/// refuses says nothing about the data: only what was read and is wrong is damage.
 fn of_journal(error: &journal::Error) -> ApiError {
-    if is_passing(error) { ApiError::Timeout } else { ApiError::Corrupt }
+    match error {
+        _ if is_passing(error) => ApiError::Timeout,
+        _ if error.is_medium_full() => ApiError::NoSpace,
+        journal::Error::Io { .. } => ApiError::Unhealthy,
+        journal::Error::Stopped { .. } => ApiError::Stopped,
+        _ => ApiError::Corrupt,
+    }
 }
 
 pub(crate) fn is_passing(error: &journal::Error) -> bool {
     matches!(error, journal::Error::Unavailable { .. } | journal::Error::Forgotten { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, ErrorKind};
+
+    use super::*;
+
+    fn check(kind: ErrorKind, expected: ApiError) {
+        let source = io::Error::from(kind);
+        let error = journal::Error::Io { step: "cannot write", path: "log".into(), source };
+        assert_eq!(Error::Journal(error).api(), expected);
+    }
+
+    /// An operator who asked a full disk for room with `etcdctl defrag` was told that the cluster is
+    /// corrupt.
+    #[test]
+    fn a_full_disk_is_called_corrupt() {
+        check(ErrorKind::StorageFull, ApiError::NoSpace);
+        check(ErrorKind::QuotaExceeded, ApiError::NoSpace);
+        check(ErrorKind::PermissionDenied, ApiError::Unhealthy);
+        let what = String::new();
+        let damage = journal::Error::Corrupt { path: "log".into(), offset: 0, what };
+        assert_eq!(Error::Journal(damage).api(), ApiError::Corrupt);
+    }
 }

@@ -3,7 +3,6 @@
 
 use std::{
     collections::VecDeque,
-    io::ErrorKind,
     iter,
     sync::{
         Arc,
@@ -114,8 +113,8 @@ impl Housekeeping {
     /// A size that a shared journal cannot tell for now is as it was: writes tell by themselves whether
     /// they can be made durable.
     fn note_size(&self) -> Result<(), HousekeepingError> {
-        match self.journal.size() {
-            Ok(size) => self.quota.note(size),
+        match self.quota.look(|| self.journal.size()) {
+            Ok(()) => {}
             Err(error @ journal::Error::Unavailable { .. }) => {
                 let error: &dyn std::error::Error = &error;
                 tracing::debug!(error, "the journal does not tell its size for now");
@@ -133,9 +132,10 @@ impl Housekeeping {
                 self.is_medium_full = false;
                 Ok(has_more)
             }
-            Err(journal::Error::Io { source, .. }) if source.kind() == ErrorKind::StorageFull => {
+            Err(error) if error.is_medium_full() => {
                 if !std::mem::replace(&mut self.is_medium_full, true) {
-                    tracing::error!(error = %source, "no room for the journal's upkeep");
+                    let error: &dyn std::error::Error = &error;
+                    tracing::error!(error, "no room for the journal's upkeep");
                 }
                 Ok(false)
             }

@@ -22,7 +22,7 @@ use crate::{
     housekeeping::{Housekeeping, HousekeepingError},
     http::{Content, Edge, Error as EdgeError},
     replica::{Beats, Replica, ReplicaError, Sizes},
-    sequencer::{CommitError, Committer, Writer},
+    sequencer::{Command, CommitError, Committer, Writer},
     services::departures,
     watch::HubThread,
 };
@@ -149,7 +149,12 @@ impl Threads {
             Ok(())
         })?;
         self.spawn("committer", report, move || {
-            committer.run().map_err(|source| StopError::Commit { source })
+            let writer = committer.commands.clone();
+            let ended = committer.run().map_err(|source| StopError::Commit { source });
+            // What was gathered meanwhile is never answered otherwise: the writer waits for a command.
+            // A full queue means that it is awake.
+            drop(writer.try_send(Command::Wake));
+            ended
         })?;
         self.spawn("housekeeping", report, move || {
             housekeeping.run().map_err(|source| StopError::Housekeeping { source })

@@ -41,6 +41,7 @@ use crate::{
     Error, alarm,
     auth::{self, Caller},
     metrics::Proposals,
+    quota::Promise,
     replica::REQUEST_TIMEOUT,
 };
 
@@ -81,8 +82,9 @@ impl Sequencer {
         &self,
         request: PutRequest,
         caller: Caller,
+        room: Promise,
     ) -> Result<PutResponse, Error> {
-        self.ask(|reply| Command::Put { request, caller, reply }).await
+        self.ask(|reply| Command::Put { request, caller, room, reply }).await
     }
 
     pub(crate) async fn delete_range(
@@ -97,8 +99,9 @@ impl Sequencer {
         &self,
         request: TxnRequest,
         caller: Caller,
+        room: Option<Promise>,
     ) -> Result<TxnResponse, Error> {
-        self.ask(|reply| Command::Txn { request: Box::new(request), caller, reply }).await
+        self.ask(|reply| Command::Txn { request: Box::new(request), caller, room, reply }).await
     }
 
     /// Forgets history below `to`. With `is_physical` the answer waits until the space is given up.
@@ -110,8 +113,13 @@ impl Sequencer {
         self.ask(|reply| Command::Compact { to, is_physical, reply }).await
     }
 
-    pub(crate) async fn grant(&self, id: LeaseId, ttl_s: i64) -> Result<Revision, Error> {
-        self.ask(|reply| Command::Grant { id, ttl_s, reply }).await
+    pub(crate) async fn grant(
+        &self,
+        id: LeaseId,
+        ttl_s: i64,
+        room: Promise,
+    ) -> Result<Revision, Error> {
+        self.ask(|reply| Command::Grant { id, ttl_s, room, reply }).await
     }
 
     /// Without a caller the lease has expired, and the store waits for as long as it takes: a lease is
@@ -158,6 +166,13 @@ impl Sequencer {
         if let Some(commands) = self.writer.load_full() {
             commands.send(Command::Stop).await.ok();
         }
+    }
+
+    /// Whether the writer has no more to do than half of what may wait for it, so that what is not
+    /// urgent holds nobody up.
+    pub(crate) fn has_room(&self) -> bool {
+        let writer = self.writer.load();
+        writer.as_ref().is_some_and(|commands| commands.capacity() >= commands.max_capacity() / 2)
     }
 
     /// Whether nothing will be answered any more.
@@ -220,8 +235,21 @@ mod tests {
         let (commands, _queue) = mpsc::channel(1);
         sequencer.seat(commands);
         for _ in ["in the queue", "before it"] {
-            let refused = sequencer.grant(LeaseId(1), 5).await.unwrap_err();
+            let refused = sequencer.lease(LeaseId(1)).await.err().expect("refused");
             assert_eq!(refused.api(), ApiError::Timeout);
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_urgent_waits_while_the_queue_is_half_full() {
+        let sequencer = Sequencer::new(true, Proposals::default());
+        assert!(!sequencer.has_room(), "nobody writes");
+        let (commands, _queue) = mpsc::channel(4);
+        sequencer.seat(commands.clone());
+        let has_room = [(); 4].map(|()| {
+            assert!(commands.try_send(Command::Wake).is_ok(), "the queue has room");
+            sequencer.has_room()
+        });
+        assert_eq!(has_room, [true, true, false, false]);
     }
 }

@@ -38,12 +38,13 @@ impl Desk {
     /// may not have been given up.
     pub(crate) fn open(
         &self,
-        state: Loaded,
+        mut state: Loaded,
         epoch: Epoch,
         batch_number: u64,
         unfinished: Vec<Position>,
     ) -> (mpsc::Sender<Command>, Flow) {
         let context = &self.context;
+        state.keyspace.bound_records(context.journal.record_bytes_max());
         let (commands, command_queue) = mpsc::channel(sequencer::COMMANDS_MAX);
         let (batches, batch_queue) = std_mpsc::sync_channel(1);
         let (durable, durable_signal) = std_mpsc::sync_channel(1);

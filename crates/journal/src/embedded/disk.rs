@@ -28,6 +28,9 @@ pub trait Disk: fmt::Debug + Send + Sync + 'static {
 
     /// Makes every earlier creation, renaming and removal inside `folder` durable.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
+
+    /// Bytes that files in `folder` may still take.
+    fn available_bytes(&self, folder: &Path) -> io::Result<u64>;
 }
 
 /// An open file. Offsets are explicit, so that readers and the writer share it without a lock.
@@ -69,6 +72,11 @@ impl Disk for SystemDisk {
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()
+    }
+
+    fn available_bytes(&self, folder: &Path) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(folder)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 }
 

@@ -102,6 +102,11 @@ impl Folder {
         self.log().join(format!("{id:08x}.spare"))
     }
 
+    pub(super) fn available_bytes(&self) -> Result<u64, Error> {
+        let available = self.disk.available_bytes(&self.root);
+        available.at("cannot ask for the free space of", &self.root)
+    }
+
     pub(super) fn sync_log(&self) -> Result<(), Error> {
         self.disk.sync_folder(&self.log()).at("cannot sync", &self.log())
     }

@@ -9,7 +9,9 @@ use std::sync::{
 use mvcc::{Position, Revision};
 use parking_lot::{Mutex, RwLock};
 
-use super::{folder::Folder, ledger::Ledger, segment::Segment, sizes::Sizes, spares::Spares};
+use super::{
+    folder::Folder, ledger::Ledger, room::Room, segment::Segment, sizes::Sizes, spares::Spares,
+};
 use crate::{AppendError, Epoch, Error};
 
 #[derive(Debug)]
@@ -97,6 +99,16 @@ impl Log {
     /// The size the next segment should have.
     pub(super) fn next_segment_bytes(&self) -> u64 {
         self.sizes.next(self.total_bytes())
+    }
+
+    /// What the medium has left, for those who do not have to take any of it.
+    pub(super) fn room(&self) -> Result<Room, Error> {
+        let available_bytes = self.folder.available_bytes()?;
+        let view = self.view.read();
+        let largest = view.segments.iter().map(|segment| segment.filled.read().end).max();
+        let next_bytes = self.sizes.next(view.total_bytes());
+        let segment_bytes = self.sizes.bounded(largest.unwrap_or(0)).max(next_bytes);
+        Ok(Room::new(available_bytes, segment_bytes))
     }
 
     /// The segments as they are now. Those rewritten later stay readable through these handles.

@@ -20,6 +20,7 @@ use super::{
     index::Index,
     log::Log,
     read,
+    room::Room,
     segment::{self, Extent, Filled, Header, Segment},
     sidecar,
 };
@@ -27,6 +28,8 @@ use crate::{BatchId, Epoch, Error, error::At};
 
 /// What one step copies, give or take a record.
 const STEP_BYTES: usize = 4 << 20;
+/// What the frame of a step takes beside its records, at most.
+const FRAME_OVERHEAD_BYTES: usize = frame::HEADER_BYTES + frame::ALIGNMENT;
 /// Segments with less than this part of a full one in use are merged with their like,
 const TINY_PART: u64 = 16;
 /// but only this many at a time, so that what they hold is not copied over and over.
@@ -35,7 +38,7 @@ const TINY_RUN_MIN: usize = 4;
 const WASTED_PART: u64 = 8;
 
 /// What the choice of segments looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shape {
     live_bytes: u64,
     /// What they would take in a rewritten segment, at most.
@@ -51,6 +54,23 @@ pub(super) enum Thrift {
     Balanced,
     /// Whatever it takes, because somebody asked for room.
     All,
+}
+
+/// What there is to rewrite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Choice {
+    Nothing,
+    Run(Range<usize>),
+    /// Something, but there is no room for any copy.
+    NoRoom,
+}
+
+/// What the beginning of a rewrite came to; see [`Choice`].
+#[derive(Debug)]
+pub(super) enum Begun {
+    Nothing,
+    Rewrite(Box<Rewrite>),
+    NoRoom,
 }
 
 /// A rewrite under way.
@@ -83,8 +103,9 @@ impl Shape {
         let filled = segment.filled.read();
         let live_bytes = filled.index.live_bytes();
         let records = filled.index.live_changes() * frame::RECORD_HEADER_BYTES;
+        let frames = (1 + live_bytes / STEP_BYTES as u64) * FRAME_OVERHEAD_BYTES as u64;
         let frame_bytes = filled.end - segment::HEADER_BYTES as u64;
-        Self { live_bytes, copied_bytes: live_bytes + records as u64, frame_bytes }
+        Self { live_bytes, copied_bytes: live_bytes + records as u64 + frames, frame_bytes }
     }
 
     /// What is copied is not wasteful, or it would be copied again and again.
@@ -105,37 +126,70 @@ impl Shape {
     fn is_tiny(self, segment_bytes: u64) -> bool {
         self.live_bytes < segment_bytes / TINY_PART
     }
+
+    fn of_all(shapes: &[Self]) -> Self {
+        shapes.iter().fold(Self::default(), |sum, shape| sum.and(*shape))
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            live_bytes: self.live_bytes + other.live_bytes,
+            copied_bytes: self.copied_bytes + other.copied_bytes,
+            frame_bytes: self.frame_bytes + other.frame_bytes,
+        }
+    }
+
+    /// What the rewritten segment takes.
+    fn file_bytes(self) -> u64 {
+        self.copied_bytes + segment::HEADER_BYTES as u64
+    }
+
+    fn freed_bytes(self) -> u64 {
+        self.frame_bytes.saturating_sub(self.copied_bytes)
+    }
 }
 
 /// Which run of sealed segments to rewrite into one, if any is worth it: adjacent ones that are
-/// less than half in use (or just wasteful), or else several adjacent ones with little in them.
-fn choose(shapes: &[Shape], segment_bytes: u64, thrift: Thrift) -> Option<Range<usize>> {
-    let sparse = match thrift {
-        Thrift::Balanced => runs(shapes, segment_bytes, Shape::is_sparse).next(),
-        Thrift::All => runs(shapes, segment_bytes, Shape::is_wasteful).next(),
+/// less than half in use (or just wasteful), or else several adjacent ones with little in them. If
+/// the copy would take more than `room_bytes`, then what frees most of what fits.
+fn choose(shapes: &[Shape], segment_bytes: u64, room_bytes: u64, thrift: Thrift) -> Choice {
+    let is_wasted = match thrift {
+        Thrift::Balanced => Shape::is_sparse,
+        Thrift::All => Shape::is_wasteful,
     };
-    let tiny = || {
-        runs(shapes, segment_bytes, |shape| shape.is_tiny(segment_bytes))
-            .find(|run| run.len() >= TINY_RUN_MIN)
-    };
-    sparse.or_else(tiny)
+    let fits_segment = |sum: Shape| sum.live_bytes <= segment_bytes;
+    let fits_room =
+        |run: &Range<usize>| Shape::of_all(&shapes[run.clone()]).file_bytes() <= room_bytes;
+    if let Some(run) = runs(shapes, is_wasted, fits_segment).next() {
+        if fits_room(&run) {
+            return Choice::Run(run);
+        }
+        let fits_both = |sum: Shape| fits_segment(sum) && sum.file_bytes() <= room_bytes;
+        let freed_bytes = |run: &Range<usize>| Shape::of_all(&shapes[run.clone()]).freed_bytes();
+        let best = runs(shapes, is_wasted, fits_both).filter(fits_room).max_by_key(freed_bytes);
+        return best.map_or(Choice::NoRoom, Choice::Run);
+    }
+    // These free next to nothing, so without room they can wait.
+    runs(shapes, |shape| shape.is_tiny(segment_bytes), fits_segment)
+        .find(|run| run.len() >= TINY_RUN_MIN && fits_room(run))
+        .map_or(Choice::Nothing, Choice::Run)
 }
 
-/// Runs of segments that all satisfy `is_wanted` and whose survivors fit one segment.
+/// Runs of segments that all satisfy `is_wanted` and together fit; a single one need not.
 fn runs(
     shapes: &[Shape],
-    segment_bytes: u64,
     is_wanted: impl Fn(Shape) -> bool,
+    is_fit: impl Fn(Shape) -> bool,
 ) -> impl Iterator<Item = Range<usize>> {
     let mut begin = 0;
     std::iter::from_fn(move || {
         begin += shapes[begin..].iter().position(|shape| is_wanted(*shape))?;
-        let mut live_bytes = 0;
+        let mut sum = Shape::default();
         let len = shapes[begin..]
             .iter()
             .take_while(|shape| {
-                live_bytes += shape.live_bytes;
-                is_wanted(**shape) && live_bytes <= segment_bytes
+                sum = sum.and(**shape);
+                is_wanted(**shape) && is_fit(sum)
             })
             .count()
             .max(1);
@@ -149,12 +203,20 @@ fn runs(
 
 impl Rewrite {
     /// Begins the rewrite that is most worth it, if any is.
-    pub(super) fn begin(log: &Log, thrift: Thrift) -> Result<Option<Self>, Error> {
+    pub(super) fn begin(log: &Log, thrift: Thrift, room: Room) -> Result<Begun, Error> {
         let mut segments = log.segments();
         segments.pop();
         let shapes: Vec<Shape> = segments.iter().map(|segment| Shape::of(segment)).collect();
-        let Some(run) = choose(&shapes, log.next_segment_bytes(), thrift) else { return Ok(None) };
-        let sources = segments[run].to_vec();
+        match choose(&shapes, log.next_segment_bytes(), room.copy_bytes(), thrift) {
+            Choice::Nothing => Ok(Begun::Nothing),
+            Choice::NoRoom => Ok(Begun::NoRoom),
+            Choice::Run(run) => {
+                Self::of(log, segments[run].to_vec()).map(|begun| Begun::Rewrite(Box::new(begun)))
+            }
+        }
+    }
+
+    fn of(log: &Log, sources: Vec<Arc<Segment>>) -> Result<Self, Error> {
         let id = log.next_id();
         let path = log.folder.unfinished_path(id);
         let file = log.folder.disk.create(&path).at("cannot create", &path)?;
@@ -165,7 +227,7 @@ impl Rewrite {
             next_sequence: 0,
             last: first.base,
         };
-        Ok(Some(Self {
+        Ok(Self {
             at: (0, first.base.next()),
             path,
             file,
@@ -174,7 +236,7 @@ impl Rewrite {
             encoder: Encoder::default(),
             filled,
             heads: sidecar::Heads::default(),
-        }))
+        })
     }
 
     /// Copies a step further, until the new segment can take its place.
@@ -229,25 +291,31 @@ impl Rewrite {
         let named = log.folder.log().join(self.header.file_name());
         let of = (&*named, &self.header);
         let unfinished = log.folder.unfinished_path(log.next_id());
-        sidecar::write(&log.folder, of, &self.filled, &self.heads, &unfinished)?;
+        // Without room for the index, upkeep makes it later; the space of the sources comes first.
+        let has_room = log.room()?.is_ample_beside(sidecar::bytes_max(&self.filled));
+        if has_room {
+            sidecar::write(&log.folder, of, &self.filled, &self.heads, &unfinished)?;
+        }
         log.folder.rename(&self.path, &named)?;
         log.folder.sync_log()?;
         let Self { file, header, filled, sources, .. } = self;
         let segment = Segment::new(named, file, header, filled);
-        segment.note_sidecar();
+        if has_room {
+            segment.note_sidecar();
+        }
         log.replace(&sources, segment);
         Ok(sources)
     }
 }
 
 /// Removes or recycles a segment that was replaced. After a crash before this, opening the journal
-/// removes it.
-pub(super) fn retire(log: &Log, segment: Arc<Segment>) -> Result<(), Error> {
+/// removes it. Where room is scarce a spare would only keep it from others.
+pub(super) fn retire(log: &Log, segment: Arc<Segment>, room: Room) -> Result<(), Error> {
     if segment.has_sidecar() {
         log.folder.remove(&super::folder::sidecar_of(&segment.path))?;
     }
     let total_bytes = log.total_bytes();
-    let is_fit = |bytes| log.sizes.is_fit(bytes, total_bytes);
+    let is_fit = |bytes| room.is_ample_beside(0) && log.sizes.is_fit(bytes, total_bytes);
     log.spares.recycle(&log.folder, (segment, log.next_id()), is_fit)
 }
 
@@ -258,7 +326,7 @@ mod tests {
     const SEGMENT_BYTES: u64 = 1000;
 
     /// Each segment is written `live/frames`; the chosen run comes back as positions.
-    fn check_thrift(thrift: Thrift, segments: &str, chosen: Option<Range<usize>>) {
+    fn chosen(thrift: Thrift, room_bytes: u64, segments: &str) -> Choice {
         let shape = |text: &str| {
             let (live, frames) = text.split_once('/').expect("live/frames");
             let bytes = |text: &str| text.parse().expect("a number");
@@ -267,7 +335,18 @@ mod tests {
             Shape { live_bytes, copied_bytes, frame_bytes: bytes(frames) }
         };
         let shapes: Vec<Shape> = segments.split_whitespace().map(shape).collect();
-        assert_eq!(choose(&shapes, SEGMENT_BYTES, thrift), chosen, "{segments}");
+        choose(&shapes, SEGMENT_BYTES, room_bytes, thrift)
+    }
+
+    fn check_thrift(thrift: Thrift, segments: &str, expected: Option<Range<usize>>) {
+        let expected = expected.map_or(Choice::Nothing, Choice::Run);
+        assert_eq!(chosen(thrift, u64::MAX, segments), expected, "{segments}");
+    }
+
+    /// The copies may take so much, the page of their header not counted.
+    fn check_room(room_bytes: u64, segments: &str, expected: &Choice) {
+        let room_bytes = room_bytes + segment::HEADER_BYTES as u64;
+        assert_eq!(&chosen(Thrift::Balanced, room_bytes, segments), expected, "{segments}");
     }
 
     fn check(segments: &str, chosen: Option<Range<usize>>) {
@@ -297,6 +376,19 @@ mod tests {
     fn what_was_rewritten_is_left_alone() {
         check("0/0 700/760 0/0", None);
         check_thrift(Thrift::All, "0/0 700/760 0/0", None);
+    }
+
+    #[test]
+    fn without_room_for_the_first_run_what_frees_most_is_rewritten() {
+        let (first, second) = ("400/1000 400/1000", "100/1000 100/1000");
+        check_room(840, &format!("{first} 900/1000 {second}"), &Choice::Run(0..2));
+        check_room(839, &format!("{first} 900/1000 {second}"), &Choice::Run(3..5));
+        check_room(839, first, &Choice::Run(1..2));
+        check_room(420, "400/1000 400/3000", &Choice::Run(1..2));
+        check_room(419, first, &Choice::NoRoom);
+        check_room(0, "0/1000 400/1000", &Choice::Run(0..1));
+        check_room(0, "900/1000", &Choice::Nothing);
+        check_room(0, "50/60 50/60 50/60 50/60", &Choice::Nothing);
     }
 
     #[test]

@@ -74,6 +74,13 @@ impl Fixed {
     }
 }
 
+/// An upper bound of the sidecar's size, for which nothing is read.
+pub(super) fn bytes_max(filled: &Filled) -> u64 {
+    let places = FIXED_BYTES + filled.index.spans().len() * PLACE_BYTES + 2 * CRC_BYTES;
+    // A head and its length take no more than a change with its header.
+    places as u64 + filled.end
+}
+
 /// Writes the sidecar that belongs to the segment at `segment_path`, through the file `unfinished`.
 pub(super) fn write(
     folder: &Folder,

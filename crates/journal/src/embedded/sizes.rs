@@ -40,6 +40,11 @@ impl Sizes {
         (1 << part.ilog2()).clamp(self.smallest, self.largest)
     }
 
+    /// `bytes` as the size of a segment; only one that holds a huge batch is larger.
+    pub(super) fn bounded(self, bytes: u64) -> u64 {
+        bytes.clamp(self.smallest, self.largest)
+    }
+
     /// Whether a file of `file_bytes` can be the next segment of a journal that takes `total_bytes`.
     pub(super) fn is_fit(self, file_bytes: u64, total_bytes: u64) -> bool {
         (self.next(total_bytes) / SMALLER_BY_MAX..=self.largest).contains(&file_bytes)

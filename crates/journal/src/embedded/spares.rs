@@ -71,6 +71,13 @@ impl Spares {
         self.ready.lock().is_empty()
     }
 
+    /// Removes one, for the room it takes; returns whether there was one.
+    pub(super) fn give_up_one(&self, folder: &Folder) -> Result<bool, Error> {
+        let Some(spare) = self.ready.lock().pop() else { return Ok(false) };
+        folder.remove(&spare.path)?;
+        Ok(true)
+    }
+
     fn push(&self, spare: Spare) {
         self.ready.lock().push(spare);
     }
@@ -128,6 +135,11 @@ impl Zeroing {
 
     pub(super) fn path(&self) -> &std::path::Path {
         &self.spare.path
+    }
+
+    /// What it still takes.
+    pub(super) fn left_bytes(&self) -> u64 {
+        self.spare.bytes - self.zeroed_bytes
     }
 
     /// Whether it is behind the segment being written, of which `written` out of `capacity` bytes are

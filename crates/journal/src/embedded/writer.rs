@@ -17,7 +17,7 @@ use super::{
 use crate::{AppendError, Batch, BatchId, Epoch, Error, Image, MetaChange, error::At};
 
 /// What a record or a meta change takes in a frame beside its bytes, at most.
-const OVERHEAD_BYTES: usize = 16;
+const OVERHEAD_BYTES: usize = mvcc::CHANGE_OVERHEAD_BYTES;
 
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -92,6 +92,11 @@ impl Writer {
     pub(super) fn seal(&mut self, log: &Log, epoch: Epoch) -> Result<(), AppendError> {
         log.admit(epoch)?;
         if !Shape::of(&self.active).is_worth_sealing() {
+            return Ok(());
+        }
+        // A segment that finds no room for its beginning would stop the journal, for no need.
+        let room = log.room().map_err(|source| AppendError::Failed { source })?;
+        if log.spares.is_empty() && room.available_bytes() < room.upkeep_bytes() {
             return Ok(());
         }
         self.rotate(log, 0)

@@ -3,7 +3,7 @@
 //! on request, the way disks do.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque, btree_map::Entry},
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -76,6 +76,10 @@ struct State {
     ops: Vec<Op>,
     files: Vec<PathBuf>,
     faults: VecDeque<Fault>,
+    /// Where each file ends, which is what it takes.
+    ends: BTreeMap<FileId, u64>,
+    /// What files may still take. Nothing but removing files gives any of it back.
+    available_bytes: Option<u64>,
 }
 
 /// Holds syncs up while it is closed.
@@ -120,6 +124,15 @@ impl RecordingDisk {
         self.shared.state.lock().faults.push_back(fault);
     }
 
+    /// From now on files may take so many bytes more.
+    pub(crate) fn limit(&self, available_bytes: u64) {
+        self.shared.state.lock().available_bytes = Some(available_bytes);
+    }
+
+    pub(crate) fn left_bytes(&self) -> u64 {
+        self.shared.state.lock().available_bytes.unwrap_or(u64::MAX)
+    }
+
     /// Every sync waits until what this returns is dropped.
     pub(crate) fn close_gate(&self) -> ClosedGate {
         self.shared.gate.waiting.lock().is_closed = true;
@@ -138,14 +151,17 @@ impl RecordingDisk {
         self.shared.state.lock().ops.push(op);
     }
 
-    fn wrap(&self, path: &Path, inner: Arc<dyn DiskFile>) -> Arc<RecordingFile> {
+    fn wrap(&self, path: &Path, inner: Arc<dyn DiskFile>) -> io::Result<Arc<RecordingFile>> {
         let mut state = self.shared.state.lock();
         let known = state.files.iter().position(|known| known == path);
-        let id = known.unwrap_or_else(|| {
+        let id = FileId(known.unwrap_or_else(|| {
             state.files.push(path.to_owned());
             state.files.len() - 1
-        });
-        Arc::new(RecordingFile { id: FileId(id), inner, disk: self.clone() })
+        }));
+        if let Entry::Vacant(end) = state.ends.entry(id) {
+            end.insert(inner.size()?);
+        }
+        Ok(Arc::new(RecordingFile { id, inner, disk: self.clone() }))
     }
 
     /// Whether the fault that is due next is of the kind and due now.
@@ -164,6 +180,34 @@ impl RecordingDisk {
     }
 }
 
+// === impl State ===
+
+impl State {
+    /// How many of `len` bytes at `offset` find room.
+    fn admit(&mut self, file: FileId, offset: u64, len: u64) -> u64 {
+        let end = self.ends.entry(file).or_default();
+        let added = (offset + len).saturating_sub(*end);
+        let available = self.available_bytes.unwrap_or(u64::MAX);
+        let missing = added.saturating_sub(available);
+        *end += added - missing;
+        if let Some(available) = &mut self.available_bytes {
+            *available -= added - missing;
+        }
+        len.saturating_sub(missing)
+    }
+
+    /// What a name held is free from now on, though in truth only once no process has it open.
+    fn release(&mut self, path: &Path, name: &str) {
+        for (file, known) in self.files.iter_mut().enumerate().filter(|(_, known)| *known == path) {
+            *known = PathBuf::from(name);
+            let freed = self.ends.remove(&FileId(file)).unwrap_or_default();
+            if let Some(available) = &mut self.available_bytes {
+                *available += freed;
+            }
+        }
+    }
+}
+
 impl Disk for RecordingDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let inner = SystemDisk.create(path)?;
@@ -175,18 +219,15 @@ impl Disk for RecordingDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(self.wrap(path, SystemDisk.open(path)?))
+        Ok(self.wrap(path, SystemDisk.open(path)?)?)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         SystemDisk.rename(from, to)?;
         let mut state = self.shared.state.lock();
-        for name in &mut state.files {
-            if name == to {
-                *name = PathBuf::from("replaced");
-            } else if name == from {
-                *name = to.to_owned();
-            }
+        state.release(to, "replaced");
+        for name in state.files.iter_mut().filter(|name| *name == from) {
+            *name = to.to_owned();
         }
         state.ops.push(Op::Rename { from: from.to_owned(), to: to.to_owned() });
         Ok(())
@@ -195,9 +236,7 @@ impl Disk for RecordingDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         SystemDisk.remove(path)?;
         let mut state = self.shared.state.lock();
-        for name in state.files.iter_mut().filter(|name| *name == path) {
-            *name = PathBuf::from("removed");
-        }
+        state.release(path, "removed");
         state.ops.push(Op::Remove { path: path.to_owned() });
         Ok(())
     }
@@ -206,6 +245,10 @@ impl Disk for RecordingDisk {
         // The images decide what is durable; syncing the real folder would only cost time.
         self.record(Op::SyncFolder { path: folder.to_owned() });
         Ok(())
+    }
+
+    fn available_bytes(&self, _folder: &Path) -> io::Result<u64> {
+        Ok(self.left_bytes())
     }
 }
 
@@ -221,10 +264,16 @@ impl DiskFile for RecordingFile {
             Fault::Write(left) => Some(left),
             Fault::Sync(_) => None,
         });
-        let written = if is_failing { &bytes[..bytes.len() / 2] } else { bytes };
+        let asked = if is_failing { bytes.len() / 2 } else { bytes.len() };
+        let admitted = self.disk.shared.state.lock().admit(self.id, offset, asked as u64);
+        let written = &bytes[..usize::try_from(admitted).expect("no more than was asked for")];
         self.inner.write_at(written, offset)?;
         self.disk.record(Op::Write { file: self.id, offset, bytes: written.into() });
-        if is_failing { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(()) }
+        if written.len() < bytes.len() {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        } else {
+            Ok(())
+        }
     }
 
     fn sync(&self) -> io::Result<()> {

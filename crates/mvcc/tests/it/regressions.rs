@@ -1,7 +1,7 @@
 //! Mistakes that other implementations of this API made, each with its story.
 
 use expect_test::{Expect, expect};
-use mvcc::{Keyspace, Position, Revision, story};
+use mvcc::{Keyspace, LeaseId, Position, Revision, Revoked, story};
 
 use crate::world::World;
 
@@ -163,4 +163,42 @@ fn both_of_two_creates_succeed() {
             a: 1 (create 2, mod 2, version 1)
     "#]]
     .assert_eq(&answers.join("\n"));
+}
+
+/// Deletes were bounded by nothing, and a record larger than the journal takes stopped the store: one
+/// delete of some hundred huge keys was enough. Where they hung on a lease, its end did it again after
+/// every restart.
+#[test]
+fn one_transaction_is_larger_than_the_journal_takes() {
+    let mut world = check(
+        "grant 7 100
+         put a 1 --lease=7
+         put b 1 --lease=7
+         put c 1 --lease=7
+         timetolive 7",
+        &expect![[r#"
+            lease 7 for 100 s, revision 4
+              a
+              b
+              c
+        "#]],
+    );
+    let refused = |world: &mut World, line: &str| {
+        let steps = story::parse(&format!("{line}\n----\n")).expect("a line is a command");
+        world.answer(&steps[0].command).to_string()
+    };
+    // Room for two tombstones.
+    world.keyspace.bound_records(50);
+    let too_large = "error: etcdserver: request is too large\n";
+    assert_eq!(refused(&mut world, "del a z"), too_large);
+    assert_eq!(world.keyspace.revision(), Revision(4), "nothing was changed");
+    assert_eq!(world.keyspace.leases().get(LeaseId(7)).expect("it lives").keys().count(), 3);
+
+    let first = world.keyspace.revoke(LeaseId(7), &world.memory).expect("it is never refused");
+    assert_eq!(first.response, Revoked::Partly);
+    assert_eq!(first.written.expect("two keys").record.changes.len(), 2);
+    assert_eq!(world.keyspace.leases().get(LeaseId(7)).expect("it lives").keys().count(), 1);
+    let second = world.keyspace.revoke(LeaseId(7), &world.memory).expect("it is there");
+    assert_eq!(second.response, Revoked::Whole);
+    assert!(world.keyspace.leases().is_empty());
 }

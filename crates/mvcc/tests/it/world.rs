@@ -239,6 +239,7 @@ impl From<Error> for Refusal {
             Error::KeyNotFound => ApiError::KeyNotFound,
             Error::LeaseNotFound(_) => ApiError::LeaseNotFound,
             Error::LeaseExists(_) => ApiError::LeaseExists,
+            Error::TooLarge { .. } => ApiError::RequestTooLarge,
             Error::Read { .. } => return Self::Read,
         })
     }

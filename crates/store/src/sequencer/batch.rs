@@ -18,7 +18,7 @@ pub(super) struct Gathered {
     pub(super) meta: Vec<journal::MetaChange>,
     pub(super) effects: Vec<Effect>,
     pub(super) answers: Vec<Answer>,
-    /// Bytes of the key-values in `written`.
+    /// Bytes of what was written and of the answers to it.
     pub(super) bytes: usize,
 }
 
@@ -78,6 +78,18 @@ impl Gathered {
             && self.written.is_empty()
             && self.meta.is_empty()
             && self.effects.is_empty()
+    }
+
+    /// How many commands left something that waits, about.
+    pub(super) fn commands(&self) -> usize {
+        self.answers.len().max(self.effects.len())
+    }
+
+    pub(super) fn change_meta(&mut self, changes: impl IntoIterator<Item = journal::MetaChange>) {
+        for change in changes {
+            self.bytes += change.key.len() + change.value.as_ref().map_or(0, bytes::Bytes::len);
+            self.meta.push(change);
+        }
     }
 
     pub(super) fn add(&mut self, written: Written) {

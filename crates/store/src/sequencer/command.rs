@@ -13,6 +13,7 @@ use crate::{
     Error, alarm,
     auth::{self, Caller},
     published::State,
+    quota::Promise,
 };
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Put {
         request: PutRequest,
         caller: Caller,
+        room: Promise,
         reply: Reply<PutResponse>,
     },
     DeleteRange {
@@ -33,6 +35,8 @@ pub(crate) enum Command {
     Txn {
         request: Box<TxnRequest>,
         caller: Caller,
+        /// None is needed if nothing is put.
+        room: Option<Promise>,
         reply: Reply<TxnResponse>,
     },
     Compact {
@@ -43,6 +47,7 @@ pub(crate) enum Command {
     Grant {
         id: LeaseId,
         ttl_s: i64,
+        room: Promise,
         reply: Reply<Revision>,
     },
     /// Without a caller it is the store's own doing.

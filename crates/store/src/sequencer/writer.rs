@@ -5,7 +5,10 @@ use std::sync::{Arc, mpsc as std_mpsc};
 use bytes::Bytes;
 use etcd_api::mvccpb::KeyValue;
 use journal::{BatchId, Epoch};
-use mvcc::{Keyspace, LeaseId, Leases, Outcome, Position, ReadError, Revision, Values, Written};
+use mvcc::{
+    Keyspace, LeaseId, Leases, Outcome, Position, ReadError, Revision, Revoked, Values, Written,
+};
+use prost::Message;
 use tokio::sync::mpsc;
 
 use super::{
@@ -21,8 +24,13 @@ use crate::{
     values::KeptValues,
 };
 
-/// Bytes of key-values at which a batch that waits for the committer takes no more commands.
+/// Bytes written and answered at which a batch that waits for the committer takes no more commands,
 const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// and the number of commands: those that write little or nothing are kept in memory too until all
+/// before them is durable, and clients that gave up on a stalled disk send them again. Above what
+/// comes during one sync.
+const BATCH_COMMANDS_MAX: usize = 16 * 1024;
 
 /// Keys swept per step of a compaction: well below the time of a sync, so that no write waits for it.
 const SWEEP_KEYS_MAX: usize = 64;
@@ -54,6 +62,9 @@ pub(crate) struct Writer {
     /// The batch the committer has.
     in_flight: Option<Arc<journal::Batch>>,
     batch_number: u64,
+    /// The end of a lease with too many keys for one record; it comes before other commands, and goes
+    /// on once what is gathered of it has gone to the committer.
+    unfinished: Option<Command>,
     is_sweeping: bool,
     /// What housekeeping had no room for; it wakes the writer when it has.
     unsent: Option<Superseded>,
@@ -88,6 +99,7 @@ impl Writer {
             gathered: Gathered::default(),
             in_flight: None,
             batch_number,
+            unfinished: None,
             is_sweeping,
             unsent: None,
             physical: Vec::new(),
@@ -109,7 +121,9 @@ impl Writer {
                 Some(command) => self.evaluate(command),
                 None => break,
             }
-            if self.gathered.bytes >= BATCH_BYTES_MAX {
+            if self.gathered.bytes >= BATCH_BYTES_MAX
+                || self.gathered.commands() >= BATCH_COMMANDS_MAX
+            {
                 self.wait_for_committer()?;
                 break;
             }
@@ -120,6 +134,9 @@ impl Writer {
 
     /// The next command; waits for one only if there is nothing else to do.
     fn next_command(&mut self) -> Option<Option<Command>> {
+        if let Some(unfinished) = self.unfinished.take() {
+            return Some(Some(unfinished));
+        }
         match self.channels.commands.try_recv() {
             Ok(command) => Some(Some(command)),
             Err(mpsc::error::TryRecvError::Disconnected) => None,
@@ -133,10 +150,15 @@ impl Writer {
     /// Gives the gathered batch to the committer if it has none. If it has one, it will wake the
     /// writer when it is done.
     fn hand_over(&mut self) -> Option<()> {
-        if self.in_flight.is_some() && self.channels.durable.try_recv().is_ok() {
-            self.in_flight = None;
+        if self.in_flight.is_some() {
+            match self.channels.durable.try_recv() {
+                Ok(()) => self.in_flight = None,
+                Err(std_mpsc::TryRecvError::Empty) => return Some(()),
+                // It failed, and nobody will be told that anything after it is durable.
+                Err(std_mpsc::TryRecvError::Disconnected) => return None,
+            }
         }
-        if self.in_flight.is_some() || self.gathered.is_empty() {
+        if self.gathered.is_empty() {
             return Some(());
         }
         let batch = self.take_batch();
@@ -210,34 +232,39 @@ impl Writer {
 
     fn evaluate(&mut self, command: Command) {
         match command {
-            Command::Put { request, caller, reply } => {
+            Command::Put { request, caller, room, reply } => {
                 let response = self
                     .permit(&caller, |access, leases| access.put(&request, leases))
                     .and_then(|()| self.write(|keyspace, values| keyspace.put(&request, values)));
-                self.answer(reply, response);
+                self.answer_write(room, reply, response);
             }
             Command::DeleteRange { request, caller, reply } => {
                 let response =
                     self.permit(&caller, |access, _| access.delete_range(&request)).and_then(
                         |()| self.write(|keyspace, values| keyspace.delete_range(&request, values)),
                     );
-                self.answer(reply, response);
+                self.answer_write((), reply, response);
             }
-            Command::Txn { request, caller, reply } => {
+            Command::Txn { request, caller, room, reply } => {
                 let response = self
                     .permit(&caller, |access, leases| access.txn(&request, leases))
                     .and_then(|()| self.write(|keyspace, values| keyspace.txn(&request, values)));
-                self.answer(reply, response);
+                self.answer_write(room, reply, response);
             }
             Command::Compact { to, is_physical, reply } => self.compact(to, is_physical, reply),
-            Command::Grant { id, ttl_s, reply } => {
+            Command::Grant { id, ttl_s, room, reply } => {
                 let granted = self.grant(id, ttl_s);
-                self.answer(reply, granted);
+                self.answer_with(room, reply, granted);
             }
-            Command::Revoke { id, caller, reply } => {
-                let revoked = self.revoke(id, caller.as_ref());
-                self.answer(reply, revoked);
-            }
+            Command::Revoke { id, caller, reply } => match self.revoke(id, caller.as_ref()) {
+                Ok(Revoked::Partly) => {
+                    self.unfinished = Some(Command::Revoke { id, caller, reply });
+                }
+                revoked => {
+                    let revision = self.state.keyspace.revision();
+                    self.answer(reply, revoked.map(|_whole| revision));
+                }
+            },
             Command::Lease { id, reply } => {
                 let content = self.state.keyspace.leases().get(id).map(|lease| LeaseContent {
                     keys: lease.keys().map(Bytes::copy_from_slice).collect(),
@@ -293,7 +320,7 @@ impl Writer {
         if let Err(error) = self.state.keyspace.compact(to) {
             return self.answer(reply, Err(Error::Keyspace(error)));
         }
-        self.gathered.meta.push(meta::compacted(to));
+        self.gathered.change_meta([meta::compacted(to)]);
         self.is_sweeping = true;
         if is_physical {
             self.physical.push(reply);
@@ -305,25 +332,27 @@ impl Writer {
 
     fn grant(&mut self, id: LeaseId, ttl_s: i64) -> Result<Revision, Error> {
         self.state.keyspace.grant(id, ttl_s).map_err(Error::Keyspace)?;
-        self.gathered.meta.push(meta::lease_granted(id, ttl_s));
+        self.gathered.change_meta([meta::lease_granted(id, ttl_s)]);
         self.gathered.effects.push(Effect::LeaseGranted { id, ttl_s });
         Ok(self.state.keyspace.revision())
     }
 
-    fn revoke(&mut self, id: LeaseId, caller: Option<&Caller>) -> Result<Revision, Error> {
+    fn revoke(&mut self, id: LeaseId, caller: Option<&Caller>) -> Result<Revoked, Error> {
         if let (Some(caller), Some(lease)) = (caller, self.state.keyspace.leases().get(id)) {
             self.permit(caller, |access, _| access.lease_write(lease.keys()))?;
         }
-        self.write(|keyspace, values| keyspace.revoke(id, values))?;
-        self.gathered.meta.push(meta::lease_gone(id));
-        self.gathered.effects.push(Effect::LeaseRevoked { id });
-        Ok(self.state.keyspace.revision())
+        let revoked = self.write(|keyspace, values| keyspace.revoke(id, values))?;
+        if revoked == Revoked::Whole {
+            self.gathered.change_meta([meta::lease_gone(id)]);
+            self.gathered.effects.push(Effect::LeaseRevoked { id });
+        }
+        Ok(revoked)
     }
 
     fn alarm(&mut self, change: alarm::Change) -> Vec<alarm::Alarm> {
         let changed = self.state.alarms.apply(change);
         if !changed.meta.is_empty() {
-            self.gathered.meta.extend(changed.meta);
+            self.gathered.change_meta(changed.meta);
             self.gathered.effects.push(Effect::Alarms(self.state.alarms.clone()));
         }
         changed.alarms
@@ -332,7 +361,7 @@ impl Writer {
     fn auth(&mut self, caller: &Caller, change: auth::Change) -> Result<Revision, Error> {
         let meta = self.state.auth.apply(caller, change).map_err(Error::Auth)?;
         if !meta.is_empty() {
-            self.gathered.meta.extend(meta);
+            self.gathered.change_meta(meta);
             self.gathered.effects.push(Effect::Auth(Arc::new(self.state.auth.clone())));
         }
         Ok(self.state.keyspace.revision())
@@ -340,9 +369,32 @@ impl Writer {
 
     /// Sends `answer` when everything before it is durable.
     fn answer<T: Send + 'static>(&mut self, reply: Reply<T>, answer: Result<T, Error>) {
+        self.answer_with((), reply, answer);
+    }
+
+    /// The same for an answer that may hold many key-values.
+    fn answer_write<T: Message + 'static>(
+        &mut self,
+        room: impl Send + 'static,
+        reply: Reply<T>,
+        answer: Result<T, Error>,
+    ) {
+        self.gathered.bytes += answer.as_ref().map_or(0, Message::encoded_len);
+        self.answer_with(room, reply, answer);
+    }
+
+    /// Answers, and gives up the room that was promised only then: whoever asked may have gone away,
+    /// and the write still comes.
+    fn answer_with<T: Send + 'static>(
+        &mut self,
+        room: impl Send + 'static,
+        reply: Reply<T>,
+        answer: Result<T, Error>,
+    ) {
         self.gathered.answers.push(Box::new(move || {
-            // Whoever asked may have gone away; that changes nothing.
+            // Nobody may be waiting any more; that changes nothing.
             drop(reply.send(answer));
+            drop(room);
         }));
     }
 }
@@ -365,3 +417,6 @@ impl Values for WriterValues<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

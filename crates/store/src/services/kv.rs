@@ -136,8 +136,8 @@ impl KvService {
         check::put(&request).map_err(Error::Request)?;
         let caller = caller?;
         self.check_size(&request)?;
-        self.context.check_room(quota::put_cost(&request)).await?;
-        let mut response = self.context.sequencer.put(request, caller).await?;
+        let room = self.context.promise_room(quota::put_cost(&request)).await?;
+        let mut response = self.context.sequencer.put(request, caller, room).await?;
         self.context.metrics.on_put();
         self.context.complete(&mut response.header);
         Ok(response)
@@ -173,11 +173,11 @@ impl KvService {
             }
         } else {
             self.check_size(&request)?;
-            let cost = quota::txn_cost(&request);
-            if cost > 0 {
-                self.context.check_room(cost).await?;
-            }
-            self.context.sequencer.txn(request, caller).await?
+            let room = match quota::txn_cost(&request) {
+                0 => None,
+                cost => Some(self.context.promise_room(cost).await?),
+            };
+            self.context.sequencer.txn(request, caller, room).await?
         };
         self.context.metrics.on_txn(&response);
         self.context.complete(&mut response.header);

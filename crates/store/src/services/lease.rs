@@ -70,10 +70,10 @@ impl LeaseService {
         if ttl > TTL_MAX_S {
             return Err(ApiError::LeaseTtlTooLarge.into());
         }
-        self.context.check_room(quota::LEASE_BYTES).await?;
+        let room = self.context.promise_room(quota::LEASE_BYTES).await?;
         let ttl = ttl.max(TTL_MIN_S);
         let id = if id == 0 { random_id() } else { LeaseId(id) };
-        let revision = self.context.sequencer.grant(id, ttl).await?;
+        let revision = self.context.sequencer.grant(id, ttl, room).await?;
         let header = Some(self.context.header(revision));
         Ok(LeaseGrantResponse { header, id: id.0, ttl, error: String::new() })
     }

@@ -134,9 +134,9 @@ impl MaintenanceService {
         self.check_admin(&request)?;
         let (journal, epoch) = (self.context.journal.clone(), self.context.standing.term());
         let work = tokio::task::spawn_blocking(move || condense(&*journal, epoch));
-        let size = work.await.expect("a journal does not panic")?;
+        let condensed = work.await.expect("a journal does not panic");
         // Whoever made room writes next, and should not have to wait for housekeeping to see it.
-        self.context.quota.note(size);
+        self.context.quota.look(|| condensed)?;
         // etcd sends no header here either.
         Ok(DefragmentResponse { header: None })
     }

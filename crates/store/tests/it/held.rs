@@ -1,5 +1,5 @@
 //! A journal whose appends or reads wait until the test lets them go: a disk that is slow at the
-//! right moment.
+//! right moment. It may also be short of room, or fail.
 
 use std::sync::Arc;
 
@@ -19,6 +19,10 @@ pub(crate) struct HeldJournal {
     released: Condvar,
     /// One permit for each that has come and waits.
     arrived: Semaphore,
+    /// What the medium has room for in all, if not what it really has.
+    medium_bytes: Mutex<Option<u64>>,
+    /// How large a record may be, if not what the embedded journal takes.
+    record_bytes_max: Mutex<Option<usize>>,
 }
 
 /// What waits.
@@ -27,6 +31,8 @@ enum Held {
     Nothing,
     Appends,
     Reads,
+    /// Appends do not wait, but fail.
+    FailedAppends,
 }
 
 // === impl HeldJournal ===
@@ -38,7 +44,27 @@ impl HeldJournal {
             held: Mutex::new(Held::Nothing),
             released: Condvar::new(),
             arrived: Semaphore::new(0),
+            medium_bytes: Mutex::new(None),
+            record_bytes_max: Mutex::new(None),
         })
+    }
+
+    /// A store that is started from now on finds that records can be no larger.
+    pub(crate) fn bound_records(&self, bytes_max: usize) {
+        *self.record_bytes_max.lock() = Some(bytes_max);
+    }
+
+    /// From now on writes find so much room before the reserve is touched.
+    pub(crate) fn leave(&self, bytes: u64, reserve_bytes: u64) {
+        let size = self.inner.size().expect("an open journal has a size");
+        let taken = size.total_bytes + size.upkeep_bytes;
+        *self.medium_bytes.lock() = Some(taken + reserve_bytes + bytes);
+    }
+
+    /// Lets the append that waits fail, and all later ones.
+    pub(crate) fn fail(&self) {
+        *self.held.lock() = Held::FailedAppends;
+        self.released.notify_all();
     }
 
     /// From now on appends wait.
@@ -76,9 +102,17 @@ impl Journal for HeldJournal {
         self.inner.claim()
     }
 
+    fn record_bytes_max(&self) -> usize {
+        self.record_bytes_max.lock().unwrap_or_else(|| self.inner.record_bytes_max())
+    }
+
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
         // The store appends from a thread of its own, so that waiting here stops nobody else.
         self.wait_if(Held::Appends);
+        if *self.held.lock() == Held::FailedAppends {
+            let source = Error::Stopped { path: "the test's journal".into() };
+            return Err(AppendError::Failed { source });
+        }
         self.inner.append(epoch, batch)
     }
 
@@ -125,6 +159,8 @@ impl Journal for HeldJournal {
     }
 
     fn size(&self) -> Result<Size, Error> {
-        self.inner.size()
+        let size = self.inner.size()?;
+        let Some(medium_bytes) = *self.medium_bytes.lock() else { return Ok(size) };
+        Ok(Size { available_bytes: medium_bytes.saturating_sub(size.total_bytes), ..size })
     }
 }

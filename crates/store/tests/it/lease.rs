@@ -2,16 +2,19 @@
 
 use etcd_api::{
     etcdserverpb::{
-        LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest, LeaseLeasesRequest,
-        LeaseRevokeRequest, LeaseTimeToLiveRequest, PutRequest, WatchCreateRequest, WatchRequest,
-        watch_request::RequestUnion,
+        DeleteRangeRequest, LeaseGrantRequest, LeaseGrantResponse, LeaseKeepAliveRequest,
+        LeaseLeasesRequest, LeaseRevokeRequest, LeaseTimeToLiveRequest, PutRequest,
+        WatchCreateRequest, WatchRequest, watch_request::RequestUnion,
     },
     mvccpb::EventType,
 };
 use futures::{StreamExt, stream};
 use tokio::time::{Duration, Instant};
 
-use crate::harness::{Clients, Store, refusal, soon};
+use crate::{
+    harness::{Clients, Store, new_folder, open_journal, refusal, soon},
+    held::HeldJournal,
+};
 
 async fn grant(clients: &mut Clients, id: i64, ttl: i64) -> LeaseGrantResponse {
     let request = LeaseGrantRequest { id, ttl };
@@ -163,4 +166,30 @@ async fn leases_and_their_keys_survive_a_restart_with_their_full_time() {
     let answer = answer.into_inner();
     assert!(answer.ttl >= 98);
     assert_eq!(answer.keys, ["a"]);
+}
+
+/// The end of a lease with more keys than one record takes stopped the store, and did so again after
+/// every restart.
+#[tokio::test]
+async fn l35_a_lease_with_too_many_keys_for_one_record_ends_all_the_same() {
+    let folder = new_folder();
+    let journal = HeldJournal::new(open_journal(&folder));
+    // Room for two tombstones, or for one put.
+    journal.bound_records(60);
+    let store = Store::start_over(journal, folder, |_| {}).await;
+    let mut clients = store.clients().await;
+    grant(&mut clients, 7, 100).await;
+    for key in ["a", "b", "c", "d", "e"] {
+        put(&mut clients, key, 7).await;
+    }
+    let request =
+        DeleteRangeRequest { key: "a".into(), range_end: "z".into(), ..Default::default() };
+    assert_eq!(
+        refusal(clients.kv.delete_range(request).await),
+        "InvalidArgument: etcdserver: request is too large"
+    );
+    let revoked = clients.lease.lease_revoke(LeaseRevokeRequest { id: 7 }).await.unwrap();
+    assert_eq!(revoked.into_inner().header.unwrap().revision, 9, "three more");
+    assert_eq!(clients.all_at(0).await.kvs, []);
+    assert_eq!(ttl(&mut clients, 7).await, (-1, 0));
 }

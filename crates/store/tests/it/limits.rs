@@ -8,7 +8,8 @@ use futures::future::join_all;
 use tonic::Status;
 
 use crate::{
-    harness::{Clients, Store, refusal, soon},
+    harness::{Clients, Store, new_folder, open_journal, refusal, soon},
+    held::HeldJournal,
     watching::{Watching, range},
 };
 
@@ -20,6 +21,9 @@ const KEY_BYTES: usize = 16;
 
 /// Room for a few values.
 const QUOTA_BYTES: u64 = 256 * 1024;
+
+/// What the store keeps free beside what the journal's upkeep needs.
+const RESERVE_BYTES: u64 = 16 * 1024 * 1024;
 
 const NO_SPACE: &str = "ResourceExhausted: etcdserver: mvcc: database space exceeded";
 
@@ -149,4 +153,33 @@ async fn l43_a_small_store_that_is_compacted_stays_within_its_quota() {
         let revision = clients.all_at(0).await.header.unwrap().revision;
         clients.compact(revision).await;
     }
+}
+
+/// Room was measured every 50 ms, and what was let in since did not count: on a nearly full disk many
+/// large puts at once took the reserve, and what is behind it, before the alarm was raised.
+#[tokio::test]
+async fn l43_large_puts_that_come_together_leave_the_reserve_alone() {
+    const LARGE_BYTES: usize = 1024 * 1024;
+    let folder = new_folder();
+    let journal = HeldJournal::new(open_journal(&folder));
+    let store = Store::start_over(journal.clone(), folder, |_| {}).await;
+    let mut clients = store.clients().await;
+    clients.put("a", "").await;
+    journal.leave(5 * LARGE_BYTES as u64 + LARGE_BYTES as u64 / 2, RESERVE_BYTES);
+    clients.maintenance.defragment(DefragmentRequest {}).await.expect("it looks at the room");
+
+    journal.hold();
+    let puts = (0..16).map(|_| {
+        let mut kv = clients.kv.clone();
+        let value = vec![b'v'; LARGE_BYTES].into();
+        async move { kv.put(PutRequest { key: "a".into(), value, ..Default::default() }).await }
+    });
+    let release = async {
+        journal.arrival().await;
+        journal.release();
+    };
+    let (answers, ()) = soon(async { tokio::join!(join_all(puts), release) }).await;
+    let (admitted, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    assert!((1..=5).contains(&admitted.len()), "{} were let in", admitted.len());
+    refused.into_iter().for_each(|answer| assert_eq!(refusal(answer), NO_SPACE));
 }

@@ -11,7 +11,8 @@ use etcd_api::{
 use futures::future::join_all;
 
 use crate::{
-    harness::{Clients, Store, refusal},
+    harness::{Clients, Store, new_folder, open_journal, refusal, soon},
+    held::HeldJournal,
     watching::{Watching, everything, range},
 };
 
@@ -225,4 +226,27 @@ async fn a_store_does_not_start_when_its_newest_key_is_below_the_compacted_revis
     let found = clients.all_at(0).await;
     assert_eq!((found.header.unwrap().revision, found.kvs.len()), (11, 0));
     assert_eq!(clients.put("a", "").await, 12);
+}
+
+/// After a failed append the writer waited for a command that never came: a client whose write had
+/// been gathered meanwhile heard nothing until its connection was cut, seconds later.
+#[tokio::test]
+async fn a_failed_append_is_not_told_to_those_behind_it() {
+    let folder = new_folder();
+    let journal = HeldJournal::new(open_journal(&folder));
+    let store = Store::start_over(journal.clone(), folder, |_| {}).await;
+    let clients = store.clients().await;
+    journal.hold();
+    let puts = ["first", "second"].map(|key| {
+        let mut kv = clients.kv.clone();
+        async move { kv.put(PutRequest { key: key.into(), ..Default::default() }).await }
+    });
+    let fail = async {
+        journal.arrival().await;
+        journal.fail();
+    };
+    let (answers, ()) = soon(async { tokio::join!(join_all(puts), fail) }).await;
+    for answer in answers {
+        assert_eq!(refusal(answer), "Unavailable: etcdserver: server stopped");
+    }
 }

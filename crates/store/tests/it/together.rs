@@ -174,6 +174,10 @@ impl Journal for Seat {
         Ok(told.epoch)
     }
 
+    fn record_bytes_max(&self) -> usize {
+        self.together.journal.record_bytes_max()
+    }
+
     fn append(&self, epoch: Epoch, batch: &Batch) -> Result<(), AppendError> {
         self.write(|together| {
             let mut told = together.told.lock();
