@@ -5,6 +5,7 @@ use ignite_client::Client;
 use crate::{
     Error, Options,
     error::Step,
+    grid::Attempts,
     head::Head,
     layout::{Layout, check_schema, script},
     lifecycle::Engine,
@@ -23,7 +24,12 @@ pub fn init(options: &Options) -> Result<(), Error> {
 
 async fn create(options: &Options) -> Result<(), Error> {
     let client = Client::connect(options.client.clone()).await.step("connect to the grid")?;
-    client.execute_script(&script(options)).await.step("create the journal's tables")?;
+    // A grid that has just started may drop connections. What is there already is left, so all of it
+    // may be asked for again.
+    let mut attempts = Attempts::default();
+    while let Err(error) = client.execute_script(&script(options)).await {
+        attempts.go_on(error.into(), "create the journal's tables").await?;
+    }
     let name = format!("{}.HEAD", options.schema);
     let head = client.table(&name).await.step("find the journal's tables")?;
     // Whoever comes second finds the row and leaves it.
