@@ -145,18 +145,20 @@ async fn a_holder_shows_what_others_could_read() {
     writer.put("k", "old").await;
     let seat = &replicas[holder].seat;
     seat.hold_durable(true);
-    let put = tokio::spawn(async move { writer.put("k", "new").await });
     let mut other = replicas[1 - holder].store.clients().await;
-    let seen = async { while value(&mut other, "k").await.as_deref() != Some("new") {} };
-    soon(seen).await;
     let mut reader = replicas[holder].store.clients().await;
-    let read = tokio::spawn(async move { value(&mut reader, "k").await });
-    // By then it was asked whether the journal has more than is shown.
-    let asked = seat.tips() + TIPS_OF_A_LOOK;
-    until(|| read.is_finished() || seat.tips() >= asked).await;
-    seat.hold_durable(false);
-    assert_eq!(read.await.expect("it was read").as_deref(), Some("new"));
-    put.await.expect("it was written");
+    let reading = async {
+        while value(&mut other, "k").await.as_deref() != Some("new") {}
+        // By then it was asked whether the journal has more than is shown.
+        let asked = seat.tips() + TIPS_OF_A_LOOK;
+        let (read, ()) = tokio::join!(value(&mut reader, "k"), async {
+            until(|| seat.tips() >= asked).await;
+            seat.hold_durable(false);
+        });
+        read
+    };
+    let (_, read) = tokio::join!(writer.put("k", "new"), soon(reading));
+    assert_eq!(read.as_deref(), Some("new"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
