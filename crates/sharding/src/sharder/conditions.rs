@@ -109,6 +109,10 @@ fn fenced(fencing: &Fencing) -> Verdict {
         Fencing::Settling => Verdict::no("Settling", "the fence is installed and trusted soon"),
         Fencing::Missing => Verdict::no("Missing", "nobody has installed the fence"),
         Fencing::Failed(why) => Verdict::no("NotInstalled", why.clone()),
+        Fencing::Outdated => {
+            let message = "what somebody installed lets pass what the ring's fence would refuse";
+            Verdict::no("Outdated", message)
+        }
     }
 }
 
