@@ -199,6 +199,7 @@ impl Sharder {
                 self.on_unassigned(*object, is_listed, now.mono);
             }
             Event::NotUnassigned(name) => self.works.on_not_unassigned(&name, now.mono),
+            Event::NotShown { id, namespace } => self.on_not_shown(id, namespace),
             Event::Answered { token, answer } => self.on_answered(now, token, answer),
         }
     }

@@ -129,11 +129,15 @@ impl Hand {
         outcome(self.leases.delete(&lease).await, |()| Answer::Gone)
     }
 
-    pub(super) async fn show_state(self, id: InstanceId, namespace: String, word: &'static str) {
-        // Nobody relies on it, and it is shown anew whenever it changes.
-        if let Err(error) = self.leases.show_state((&id, &namespace), word).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::debug!(ring = %self.names.ring(), error, "a state is not shown");
+    pub(super) async fn show_state(
+        self,
+        (id, namespace): (&InstanceId, &str),
+        word: &'static str,
+    ) -> Result<(), Error> {
+        match self.leases.show_state((id, namespace), word).await {
+            // There is nothing left to show it on.
+            Err(error) if error.meaning() == Meaning::Gone => Ok(()),
+            shown => shown,
         }
     }
 

@@ -47,6 +47,11 @@ pub enum Event {
     },
     /// It has been labelled or deleted.
     NotUnassigned(ObjectName),
+    /// A state label could not be set, some time ago.
+    NotShown {
+        id: InstanceId,
+        namespace: String,
+    },
     Answered {
         token: Token,
         answer: Answer,
@@ -102,7 +107,8 @@ pub enum Command {
         token: Token,
         lease: Box<Lease>,
     },
-    /// Set the state label of a Lease, for people to read. Not answered.
+    /// Set the state label of a Lease, for people to read. Only a failure is told, by
+    /// [`Event::NotShown`], when it may be tried again.
     ShowState {
         id: InstanceId,
         namespace: String,
