@@ -306,7 +306,9 @@ impl Sharder {
             self.consider_foreign(object, now);
             return false;
         }
-        if let (true, Role::Main { key }) = (is_census, &role) {
+        // What leaves the ring is no part of anybody's share.
+        let is_counted = is_census && self.is_selected(&object.name);
+        if let (true, Role::Main { key }) = (is_counted, &role) {
             self.count(&object, key);
         }
         if let Some(id) = &object.shard {

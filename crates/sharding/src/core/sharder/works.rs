@@ -322,8 +322,10 @@ impl Sharder {
             return;
         }
         let has_children = self.options.kinds.has_children(&object.name.kind);
-        let family =
-            if is_listed && has_children { Family::Wanted { from: None } } else { Family::None };
+        // Before everything was looked at once, nobody knows where its children are: it may have been
+        // given up to another leader.
+        let may_have_children = has_children && (is_listed || !self.has_counted());
+        let family = if may_have_children { Family::Wanted { from: None } } else { Family::None };
         self.works.add(object, (role, has_children), family, now);
     }
 
