@@ -125,6 +125,11 @@ fn degraded(facts: &Facts<'_>) -> Verdict {
         let message = format!("{object}, one of {count}, is not given up and not safe to take");
         lacks.push(("DrainOverdue", message));
     }
+    if let Some(object) = &facts.traffic.stuck_example {
+        let count = facts.traffic.stuck;
+        let message = format!("{object}, one of {count} of those who are gone, cannot be labelled");
+        lacks.push(("CannotMove", message));
+    }
     let members = facts.members;
     if let Some(slots) = facts.slots
         && members * SLOTS_PER_INSTANCE_MIN > slots
@@ -274,7 +279,14 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: "a".to_owned(),
         };
-        let traffic = Traffic { moving: 2, overdue: 2, overdue_example: Some(name), unassigned: 0 };
+        let traffic = Traffic {
+            moving: 2,
+            overdue: 2,
+            overdue_example: Some(name.clone()),
+            stuck: 1,
+            stuck_example: Some(name),
+            ..Traffic::default()
+        };
         let traffic = Box::leak(Box::new(traffic));
         check(
             |facts| {
@@ -285,7 +297,7 @@ mod tests {
                 Ready=True/InstancesReady: 2 of 3 instances are ready
                 Balanced=False/Moving: 2 objects are moving, 0 wait for an owner
                 Fenced=False/Settling: the fence is installed and trusted soon
-                Degraded=True/DrainOverdue: /Secret/shop/a, one of 2, is not given up and not safe to take; 17 instances share 64 slots
+                Degraded=True/DrainOverdue: /Secret/shop/a, one of 2, is not given up and not safe to take; /Secret/shop/a, one of 1 of those who are gone, cannot be labelled; 17 instances share 64 slots
             "#]],
         );
     }

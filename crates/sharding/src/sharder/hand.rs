@@ -120,8 +120,14 @@ impl Hand {
     }
 
     pub(super) async fn read_lease(self, id: InstanceId, namespace: String) -> Outcome {
-        let found = self.leases.get(&id, &namespace).await;
-        outcome(found, |found| found.map_or(Answer::Gone, |it| Answer::Lease(Box::new(it))))
+        let found = self.leases.get_stored(&id, &namespace).await;
+        let own = self.names.ring().as_str();
+        outcome(found, |found| match found {
+            None => Answer::Gone,
+            Some((lease, Some(ring))) if ring == own => Answer::Lease(Box::new(lease)),
+            // Whoever holds it is no instance of ours.
+            Some(_) => Answer::NotOfRing,
+        })
     }
 
     pub(super) async fn delete_lease(self, lease: Box<Lease>) -> Outcome {
@@ -192,6 +198,7 @@ fn outcome<T>(result: Result<T, Error>, done: impl FnOnce(T) -> Answer) -> Outco
         Err(error) => match error.meaning() {
             Meaning::Conflict => (Answer::Conflict, None),
             Meaning::Gone => (Answer::Gone, None),
+            Meaning::Forbidden | Meaning::Invalid => (Answer::Refused, Some(error)),
             _ => (Answer::Failed, Some(error)),
         },
     }

@@ -74,6 +74,10 @@ pub enum Answer {
     Gone,
     /// It was written since it was seen.
     Conflict,
+    /// There is a Lease of this name, and it is not of the ring.
+    NotOfRing,
+    /// The server will not have it: a policy, or a right that is missing.
+    Refused,
     /// It failed, or nobody knows what became of it.
     Failed,
 }
@@ -176,6 +180,16 @@ pub enum News {
     Strayed {
         object: ObjectName,
         carries: InstanceId,
+    },
+    /// Its instance is gone, and it cannot be labelled for another.
+    Stuck {
+        object: ObjectName,
+        owner: InstanceId,
+    },
+    /// A Lease that is not of the ring has the name that the Lease of an instance would have.
+    NameTaken {
+        id: InstanceId,
+        namespace: String,
     },
     Assigned {
         object: ObjectName,

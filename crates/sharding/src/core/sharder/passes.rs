@@ -157,6 +157,7 @@ impl Sharder {
             self.works.has_overflown = false;
             self.passes.resync_at = now.mono + RESYNC_EVERY;
             self.passes.want_resync();
+            self.departures.try_refused_again();
         }
         if now.mono >= self.passes.census_at {
             self.passes.census_at = now.mono + CENSUS_EVERY;
@@ -167,6 +168,7 @@ impl Sharder {
         }
         // One that ends makes room for the next.
         loop {
+            self.give_way();
             if self.passes.current.is_none() {
                 self.begin_pass();
             }
@@ -195,7 +197,7 @@ impl Sharder {
         let Some(pass) = &self.passes.current else { return };
         match pass.page {
             Page::Asked(_) => {}
-            Page::Next { is_first } if self.works.len() < ON_THEIR_WAY_MAX => {
+            Page::Next { is_first } if self.has_room(&pass.purpose) => {
                 let (kinds, selector) = (pass.kinds, self.selector(&pass.purpose));
                 let token = self.token();
                 self.out.push(Command::ListPage { token, kinds, selector, is_first });
@@ -203,6 +205,25 @@ impl Sharder {
             }
             Page::Next { .. } => {}
             Page::Done => self.end_kinds(now),
+        }
+    }
+
+    /// What is found has to be remembered until it is settled. What a departed instance had waits for
+    /// nobody else's objects; and without a table nothing is taken up at all.
+    fn has_room(&self, purpose: &Purpose) -> bool {
+        match purpose {
+            Purpose::Departed(id) => self.works.names_of(id).count() < ON_THEIR_WAY_MAX,
+            _ => self.membership.table().is_none() || self.works.len() < ON_THEIR_WAY_MAX,
+        }
+    }
+
+    /// A pass that waits for room may wait for long, and what the departed had is nobody's.
+    fn give_way(&mut self) {
+        let Some(pass) = &self.passes.current else { return };
+        let is_waiting = matches!(pass.page, Page::Next { .. }) && !self.has_room(&pass.purpose);
+        let is_departed = matches!(pass.purpose, Purpose::Departed(_));
+        if is_waiting && !is_departed && !self.passes.departed.is_empty() {
+            self.begin_anew();
         }
     }
 
@@ -249,6 +270,7 @@ impl Sharder {
             }
             Purpose::Census => {
                 let is_lost = self.membership.table().is_none();
+                self.passes.returned.append(&mut self.passes.excused);
                 self.passes.want_census(is_lost);
             }
         }
@@ -265,7 +287,7 @@ impl Sharder {
                     return self.end_pass(now);
                 }
                 if let Some(departed) = self.departures.get_mut(id) {
-                    departed.has_no_children = true;
+                    departed.on_no_children();
                     self.works.stir(now.mono);
                 }
                 (pass.kinds, pass.page) = (KindSet::Main, first);
@@ -314,8 +336,11 @@ impl Sharder {
         if let Some(id) = &object.shard {
             self.roster.on_carried(id, now.mono);
         }
-        // What the departed have is gone through in its own order.
         let is_gone = matches!(self.owner_of(&object, now), Some(Owner::Gone { .. }));
+        if object.shard.as_ref().is_some_and(|id| self.departures.is_refused(id, &object.name)) {
+            return false;
+        }
+        // What the departed have is gone through in its own order.
         if is_gone && !is_departed_pass {
             self.search_again(&object);
             return is_found;

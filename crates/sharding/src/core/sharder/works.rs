@@ -24,10 +24,16 @@ pub(super) const UNASSIGNED_MAX: usize = 10_000;
 const WRITES_MAX: usize = 32;
 /// Conflicts after which an object has to wait.
 const REREADS_MAX: u32 = 5;
+/// An object of an instance that is gone is left where it is after so many failures, or after so many
+/// refusals, lest it keep everything else from going. Within a minute, and within seconds.
+const FAILURES_MAX: u32 = 6;
+const REFUSALS_MAX: u32 = 3;
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(5 * 60);
 /// How often an object that is overdue is looked at.
 const OVERDUE_EVERY: Duration = Duration::from_secs(5);
+/// How rarely a child asks for its parent in the end.
+const PARENT_EVERY_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Works {
@@ -38,6 +44,8 @@ pub(super) struct Works {
     moving: BTreeSet<ObjectName>,
     /// To be drained when there is room, each once; never more than there are on their way.
     queued: BTreeSet<ObjectName>,
+    /// Children that wait until their parent is settled, each on its way itself.
+    waiting: BTreeMap<ObjectName, BTreeSet<ObjectName>>,
     pub(super) listings: Listings,
     /// Unassigned objects were dropped: everything is to be looked for.
     pub(super) has_overflown: bool,
@@ -54,6 +62,9 @@ pub struct Traffic {
     pub overdue: usize,
     /// One of those that are overdue.
     pub overdue_example: Option<ObjectName>,
+    /// With an instance that is gone, and cannot be labelled for another. On their way no more.
+    pub stuck: usize,
+    pub stuck_example: Option<ObjectName>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +78,10 @@ pub(super) struct Work {
     meanwhile: Option<Object>,
     rereads: u32,
     failures: u32,
+    /// Failures that were refusals.
+    refusals: u32,
+    /// How often it was found that its parent has to go first.
+    waits: u32,
     /// After a failure nobody knows how the object stands.
     must_read: bool,
     /// Whether the server has answered how it stands since it was taken up. Lists and watches may be
@@ -229,13 +244,41 @@ impl Works {
             return self.look_at(name, now);
         }
         self.remove(name);
+        self.wake_children(name, now);
     }
 
     pub(super) fn remove(&mut self, name: &ObjectName) -> Option<Work> {
         self.agenda.remove(name);
         self.moving.remove(name);
         self.queued.remove(name);
-        self.all.remove(name)
+        let work = self.all.remove(name)?;
+        if let Role::Child { parent, .. } = &work.role {
+            self.stop_waiting(parent, name);
+        }
+        Some(work)
+    }
+
+    /// The child is looked at when its parent is settled.
+    fn wait_for_parent(&mut self, parent: ObjectName, child: ObjectName) {
+        self.waiting.entry(parent).or_default().insert(child);
+    }
+
+    fn stop_waiting(&mut self, parent: &ObjectName, child: &ObjectName) {
+        let Some(children) = self.waiting.get_mut(parent) else { return };
+        children.remove(child);
+        if children.is_empty() {
+            self.waiting.remove(parent);
+        }
+    }
+
+    /// The parent is settled.
+    fn wake_children(&mut self, parent: &ObjectName, now: Moment) {
+        for child in self.waiting.remove(parent).unwrap_or_default() {
+            if let Some(work) = self.all.get_mut(&child) {
+                work.waits = 0;
+                self.agenda.set(&child, now);
+            }
+        }
     }
 
     fn add(
@@ -254,6 +297,8 @@ impl Works {
             meanwhile: None,
             rereads: 0,
             failures: 0,
+            refusals: 0,
+            waits: 0,
             must_read: false,
             is_confirmed: false,
             has_children,
