@@ -392,6 +392,8 @@ impl History {
         let is_held = from.as_ref().is_some_and(|from| self.is_held(from, now));
         match (from, parent) {
             (None, None) if before.shard.is_none() => self.check_given(object, &passage, now),
+            // What it gave up itself may be known only after its Lease was taken.
+            (Some(_), None) if is_held && after.shard.is_none() => Ok(()),
             (Some(from), None) if is_held => self.check_children(object, |with| *with == from),
             (Some(from), None) => self.check_moved(object, &from, passage, now),
             (Some(_), Some(parent)) if !is_held => self.check_child(&parent, passage),
