@@ -30,6 +30,12 @@ pub(super) struct Passes {
     returned: BTreeSet<InstanceId>,
     /// The same, of the count that is under way or was the last.
     excused: BTreeSet<InstanceId>,
+    /// Instances that may have come back after children were taken from them, so that children of what
+    /// they have are with others. A count takes up those that are elsewhere than their parent belongs,
+    /// which tells of all where every parent is where it belongs.
+    split: BTreeSet<InstanceId>,
+    /// The same, as the count that is under way began.
+    split_before: BTreeSet<InstanceId>,
     wants_census: bool,
     /// Whether the census comes before everything else.
     is_census_urgent: bool,
@@ -113,6 +119,15 @@ impl Passes {
         self.returned.extend(ids);
     }
 
+    /// A child was taken from this instance, and its parent may never be.
+    pub(super) fn on_split(&mut self, id: InstanceId) {
+        self.split.insert(id);
+    }
+
+    fn is_split(&self, id: &InstanceId) -> bool {
+        self.split.contains(id) || self.split_before.contains(id)
+    }
+
     /// Members have changed: whoever still has what belongs to others is gone through again.
     pub(super) fn want_donors(&mut self) {
         self.ready_donors.extend(self.donors.iter().cloned());
@@ -188,6 +203,7 @@ impl Sharder {
         if purpose == Purpose::Census {
             self.census.begin();
             self.passes.excused = std::mem::take(&mut self.passes.returned);
+            self.passes.split_before = std::mem::take(&mut self.passes.split);
         }
         let page = Page::Next { is_first: true };
         self.passes.current = Some(Pass { purpose, kinds, page, found: 0, taken_up: 0 });
@@ -271,6 +287,7 @@ impl Sharder {
             Purpose::Census => {
                 let is_lost = self.membership.table().is_none();
                 self.passes.returned.append(&mut self.passes.excused);
+                self.passes.split.append(&mut self.passes.split_before);
                 self.passes.want_census(is_lost);
             }
         }
@@ -310,7 +327,12 @@ impl Sharder {
                     departed.on_searched(pass.found, pass.taken_up);
                 }
             }
-            Purpose::Census => self.on_counted(now),
+            Purpose::Census => {
+                // What was given up meanwhile belongs to nobody, so the count tells nothing of it.
+                let split = std::mem::take(&mut self.passes.split_before);
+                self.works.look_everywhere_for_children_of(&split);
+                self.on_counted(now);
+            }
             Purpose::Resync | Purpose::Donor(_) => {}
         }
     }
@@ -342,6 +364,9 @@ impl Sharder {
         }
         // What the departed have is gone through in its own order.
         if is_gone && !is_departed_pass {
+            if is_census {
+                self.stay_split(&object);
+            }
             self.search_again(&object);
             return is_found;
         }
@@ -352,6 +377,9 @@ impl Sharder {
             Role::Main { key } => {
                 let verdict = self.verdict(&object, key, None, now);
                 let is_stray = is_census && self.is_stray(&object, &verdict);
+                if is_census && verdict != Verdict::Settled {
+                    self.stay_split(&object);
+                }
                 let name = object.name.clone();
                 self.take_up_main(object, role, &verdict, now);
                 if is_stray {
@@ -361,6 +389,19 @@ impl Sharder {
             Role::Child { .. } => self.consider_child(object, role, is_gone, now),
         }
         is_found
+    }
+
+    /// It is not where it belongs, so a child that is where it belongs is not with it.
+    fn stay_split(&mut self, object: &Object) {
+        let Some(id) = &object.shard else { return };
+        if !self.has_counted() || self.passes.is_split(id) {
+            self.passes.on_split(id.clone());
+        }
+    }
+
+    /// With whom the children of an object are that this instance gave up: with it, as far as is known.
+    pub(super) fn whose_children(&self, from: Option<InstanceId>) -> Option<InstanceId> {
+        from.filter(|id| self.has_counted() && !self.passes.is_split(id))
     }
 
     /// Whether nobody of ours can have labelled it so. Those who have to give something up are gone

@@ -225,6 +225,17 @@ impl Works {
         redirected
     }
 
+    /// Children of what these had are looked for with whomever they are.
+    pub(super) fn look_everywhere_for_children_of(&mut self, ids: &BTreeSet<InstanceId>) {
+        for work in self.all.values_mut() {
+            if let Family::Wanted { from } = &mut work.family
+                && from.as_ref().is_some_and(|id| ids.contains(id))
+            {
+                *from = None;
+            }
+        }
+    }
+
     /// Whether something is being taken from an instance that is gone.
     pub(super) fn is_taking_from(&self, id: &InstanceId) -> bool {
         let mut flying = self.flights.values().filter_map(|name| self.all.get(name));
@@ -238,8 +249,10 @@ impl Works {
     pub(super) fn on_not_unassigned(&mut self, name: &ObjectName, now: Moment) {
         let is_idle = |work: &&mut Work| work.doing.is_none() && work.object.shard.is_none();
         let Some(work) = self.all.get_mut(name).filter(is_idle) else { return };
-        // Its parent waits for a child that was sent ahead: where it is by now has to be known.
-        if matches!(work.family, Family::Following { .. }) {
+        // Its parent waits for a child that was sent ahead: where it is by now has to be known. And what
+        // the server has told to be nobody's may be so still: the watch may be behind, and children have
+        // to go before it.
+        if matches!(work.family, Family::Following { .. }) || work.is_confirmed {
             work.must_read = true;
             return self.look_at(name, now);
         }

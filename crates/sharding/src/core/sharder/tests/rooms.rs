@@ -26,6 +26,7 @@ fn the_dead_are_seen_to_while_thousands_of_objects_wait() {
     stage.answer_all();
     assert!(stage.sharder.on_their_way() >= 2_500, "there is nobody to take them");
     stage.open.clear();
+    stage.listed.clear();
     let_die(&mut stage);
     let is_pass_for_the_dead =
         stage.listed.iter().any(|it| *it == Selector::Of("a".parse().unwrap()));

@@ -59,6 +59,9 @@ impl Sharder {
         let from = work.object.shard.clone();
         let from_before = from.clone();
         work.on_told(object);
+        if let (Step::TakeOver(_), Role::Child { .. }, Some(from)) = (step, &work.role, &from) {
+            self.passes.on_split(from.clone());
+        }
         let object = name.clone();
         let news = match (step, from) {
             (Step::Assign(_), _) => Some(News::Assigned { object }),
@@ -70,7 +73,8 @@ impl Sharder {
         }
         self.out.extend(news.map(Command::Tell));
         if let Step::Force(Some(to)) = step {
-            self.works.gather_children(name, to, from_before);
+            let from = self.whose_children(from_before);
+            self.works.gather_children(name, to, from);
         }
         if !matches!(step, Step::Drain) && self.works.all[name].object.drain.is_none() {
             self.works.moving.remove(name);
