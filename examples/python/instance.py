@@ -1,7 +1,7 @@
 """An instance of a ring in plain Python, which works on one Secret at a time, in work(). ../README.md has its flags."""
 import datetime, json, os, signal, sys, threading, time, types, urllib.error, urllib.parse, urllib.request as web, uuid
 my = types.SimpleNamespace(**dict(flag.removeprefix("--").split("=", 1) for flag in sys.argv[1:]))
-D, ME, busy, stopping = int(my.seconds), uuid.uuid4().hex, threading.RLock(), threading.Event()
+D, ME, busy, stopping, seen = int(my.seconds), uuid.uuid4().hex, threading.RLock(), threading.Event(), {}
 RING, WHO, POD, HOLD = (f"windlass.dev/{word}" for word in ("ring", "incarnation", "pod", "hold-seconds"))
 SHARD, DRAIN = (f"{word}.windlass.dev/{my.ring}" for word in ("shard", "drain"))
 LEASES = f"apis/coordination.k8s.io/v1/namespaces/{my.namespace}/leases"
@@ -39,13 +39,13 @@ def write(version, turns, holder=my.id):  # refused unless the Lease is of this 
     ask("PATCH", f"{LEASES}/{my.id}", lease) if version else ask("POST", LEASES, lease)
     return sent + D * 2 / 3
 signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-first_seen, is_free = {}, False
-while not is_free:  # until nobody has the Lease, or whoever has it has been silent for all of its duration
+while True:  # until nobody has the Lease, or whoever has it has been silent for all of its duration
     meta, spec = read()
     if meta["labels"].get(RING, my.ring) != my.ring: end(2, "the Lease is of another ring")
-    holder, lasts = spec.get("holderIdentity"), spec.get("leaseDurationSeconds", 15)
-    silent = clock() - first_seen.setdefault((holder, spec.get("renewTime")), clock())
-    is_free = not holder or silent >= lasts or meta["annotations"].get(HOLD) or time.sleep(D / 5)
+    who, notes, lasts = spec.get("holderIdentity"), meta["annotations"], spec.get("leaseDurationSeconds", 15)
+    silent = clock() - seen.setdefault((who, notes.get(WHO), spec.get("renewTime")), clock())
+    if who == my.id and HOLD not in notes and sum(it[1] == notes.get(WHO) for it in seen) > 1: end(2, "our id is taken")
+    if not who or silent >= lasts or HOLD in notes or time.sleep(D / 5): break
 deadline = write(meta.get("resourceVersion"), spec.get("leaseTransitions", -1) + 1)
 # If the Lease is new and objects are ours already, somebody may still believe in one that was deleted.
 is_in_doubt = "resourceVersion" not in meta and json.load(ask("GET", f"{MINE}&limit=1"))["items"]

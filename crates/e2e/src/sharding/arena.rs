@@ -40,6 +40,10 @@ pub const SETTLE_WAIT: Duration = Duration::from_secs(60);
 /// until whoever is to have it has been silent for twice its D.
 const UNASSIGNED_MAX: Duration = Duration::from_secs(45);
 
+/// How long a sharder may think that an instance is ready which is not: while its watch is away, as over
+/// a restart of the API server.
+const SIGHT_MAX: Duration = Duration::from_secs(30);
+
 /// The instances' account.
 pub const ACCOUNT: &str = "checksums";
 
@@ -227,7 +231,8 @@ impl Arena {
     pub async fn judge(&self, world: &World) -> Result<History> {
         let testimony = self.testimony(world).await?;
         let is_fenced = self.spec.fence != Fence::Off;
-        let terms = Terms { is_fenced, skew: self.skew, unassigned_max: UNASSIGNED_MAX };
+        let (unassigned_max, sight_max) = (UNASSIGNED_MAX, SIGHT_MAX);
+        let terms = Terms { is_fenced, skew: self.skew, unassigned_max, sight_max };
         let history = testimony.judge(terms)?;
         Ok(history)
     }

@@ -1,5 +1,6 @@
 //! Sharding against a real API server, on etcd and on windlass. The cases of a lane share one cluster,
-//! each with namespaces and rings of its own; those that disturb nobody run side by side.
+//! each with namespaces and rings of its own; those that disturb nobody run side by side. The long ones
+//! are played with `--full`.
 
 mod changes;
 mod clocks;
@@ -22,7 +23,7 @@ use e2e::store::Lane;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::Runtime;
 
-use stage::{Case, Theatre};
+use stage::{Case, Theatre, check_short};
 
 /// Cases mostly wait for Leases; more at once would make each of them slower.
 const SIDE_BY_SIDE: usize = 4;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     arguments.test_threads.get_or_insert(SIDE_BY_SIDE);
     let runtime = Runtime::new().expect("a runtime can be made");
     let theatre = Arc::new(Theatre::new(runtime));
+    check_short(&cases());
     let trials = LANES.iter().flat_map(|(lane, store)| {
         let theatre = theatre.clone();
         cases().into_iter().map(move |case| trial(&theatre, lane, *store, case))
@@ -60,11 +62,13 @@ fn cases() -> Vec<Case> {
 
 fn trial(theatre: &Arc<Theatre>, lane: &str, store: Lane, case: Case) -> Trial {
     let theatre = theatre.clone();
-    Trial::ignorable_test(format!("{lane}::{}", case.name), move || {
+    let is_left_out = case.is_long(store) && !e2e::scene::is_full();
+    let trial = Trial::ignorable_test(format!("{lane}::{}", case.name), move || {
         match theatre.play(store, case) {
             Ok(None) => Ok(Completion::Completed),
             Ok(Some(reason)) => Ok(Completion::ignored_with(reason)),
             Err(error) => Err(Failed::from(format!("{error:?}"))),
         }
-    })
+    });
+    trial.with_ignored_flag(is_left_out)
 }

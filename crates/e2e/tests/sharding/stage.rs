@@ -23,6 +23,29 @@ pub(crate) struct Case {
     pub(crate) lacks: fn() -> Option<String>,
 }
 
+/// What is played unless everything is asked for with `--full`: one case for each promise, on the store
+/// that nobody else tests.
+const SHORT: [&str; 12] = [
+    "silence_makes_unknown_then_dead_in_time_and_the_dead_come_back",
+    "fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token",
+    "bad_rings_are_refused_in_words_that_help",
+    "nobody_but_the_sharder_labels",
+    "who_joins_takes_and_who_leaves_gives_and_nothing_else_moves",
+    "a_rolling_restart_with_hold_moves_nothing",
+    "an_instance_is_paused_and_wakes_as_a_former_owner",
+    "a_watch_hangs_while_renewals_pass",
+    "what_an_instance_has_seen_and_keeps_is_taken_after_its_deadline",
+    "a_deleted_ring_leaves_no_label_and_no_fence",
+    "status_explain_and_simulate_tell_what_is_and_would_be",
+    "the_leader_is_killed_in_the_middle_of_a_move",
+];
+/// Of these, what is played on etcd too: how objects move, who is refused, and who leads.
+const SHORT_ON_ETCD: [&str; 3] = [
+    "who_joins_takes_and_who_leaves_gives_and_nothing_else_moves",
+    "fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token",
+    "the_leader_is_killed_in_the_middle_of_a_move",
+];
+
 /// How a case gets on with others.
 #[derive(Clone, Copy)]
 pub(crate) enum Play {
@@ -76,6 +99,26 @@ pub(crate) struct Stage {
     lane: Lane,
     /// A case has failed here, so that anything may be left.
     is_spoilt: AtomicBool,
+}
+
+// === impl Case ===
+
+impl Case {
+    /// Whether it is left out unless everything is asked for.
+    pub(crate) fn is_long(&self, lane: Lane) -> bool {
+        let short = match lane {
+            Lane::Windlass => &SHORT[..],
+            Lane::Etcd | Lane::Etcd36 => &SHORT_ON_ETCD,
+        };
+        !short.contains(&self.name)
+    }
+}
+
+/// A name that no case has would be left out, and nobody would notice.
+pub(crate) fn check_short(cases: &[Case]) {
+    for name in SHORT.iter().chain(&SHORT_ON_ETCD) {
+        assert!(cases.iter().any(|case| case.name == *name), "there is no case {name}");
+    }
 }
 
 // === impl Theatre ===

@@ -29,8 +29,6 @@ pub enum Error {
     },
     #[error("Ring `{ring}` has no table yet")]
     NoTable { ring: String },
-    #[error("Ring `{ring}` has no slots: it is divided by consistent hashing")]
-    NoSlots { ring: String },
     #[error("the change cannot be")]
     Change(#[source] ChangeError),
     #[error("no Ring has the kind `{kind}`{}", known(rings))]

@@ -8,8 +8,8 @@ use super::view::{Catalogue, View, kinds, look_up};
 use super::{Admin, Error};
 use crate::core::names::{InstanceId, RingName};
 use crate::core::object::Object;
-use crate::core::partition::Slots;
-use crate::core::simulate::{Change, Simulation, simulate};
+use crate::core::partition::Table;
+use crate::core::simulate::{Change, Simulation, Trial};
 use crate::kubernetes::Objects;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +30,7 @@ pub struct Simulated {
 pub struct Moved {
     pub from: String,
     pub to: String,
+    /// 0 where the ring has no slots.
     pub slots: usize,
     pub objects: u64,
 }
@@ -40,15 +41,15 @@ impl Admin {
     pub async fn simulate(&self, ring: &str, changes: &[Change]) -> Result<Simulated, Error> {
         let view = self.view(self.ring(ring).await?).await?;
         let table = view.table()?.ok_or_else(|| Error::NoTable { ring: ring.to_owned() })?;
-        let slots = table.slots().ok_or_else(|| Error::NoSlots { ring: ring.to_owned() })?;
-        let counts = self.count(&view, slots).await?;
-        let changes: Vec<Change> = changes.iter().map(|change| view.meant(change, slots)).collect();
-        let simulation = simulate(slots, &counts, &changes).map_err(Error::Change)?;
-        Ok(Simulated::of(view.name().clone(), counts.iter().sum(), simulation))
+        let meant = changes.iter().map(|change| view.meant(change, &table));
+        let changes: Vec<Change> = meant.collect();
+        let mut trial = Trial::new(&table, &changes).map_err(Error::Change)?;
+        self.count(&view, &mut trial).await?;
+        Ok(Simulated::of(view.name().clone(), trial.end()))
     }
 
-    /// How many main objects each slot has. Reads all of them, in pages.
-    async fn count(&self, view: &View, slots: &Slots) -> Result<Vec<u64>, Error> {
+    /// Tells of all main objects, in pages.
+    async fn count(&self, view: &View, trial: &mut Trial) -> Result<(), Error> {
         let spec = &view.ring.spec;
         let mut catalogue = Catalogue::new();
         look_up(&self.client, spec, &mut catalogue).await?;
@@ -57,7 +58,6 @@ impl Admin {
         let is_selected = |object: &Object| {
             object.name.namespace.as_ref().is_none_or(|namespace| selected.contains(namespace))
         };
-        let mut counts = vec![0; slots.count()];
         for resource in &spec.resources {
             let Some(served) = catalogue.get(&resource.group_resource()) else { continue };
             let objects = Objects::new(self.client.clone(), view.names.clone(), served.clone());
@@ -66,7 +66,7 @@ impl Admin {
                 let page = objects.page("", token.as_deref()).await?;
                 for object in page.objects.iter().filter(|object| is_selected(object)) {
                     if let Some(key) = kinds.role(object).key() {
-                        counts[usize::from(slots.slot(key).0)] += 1;
+                        trial.count(key);
                     }
                 }
                 token = page.token;
@@ -75,7 +75,7 @@ impl Admin {
                 }
             }
         }
-        Ok(counts)
+        Ok(())
     }
 }
 
@@ -83,9 +83,9 @@ impl Admin {
 
 impl View {
     /// An instance of weight 0 has no place in the table; when it gets a weight, it joins it.
-    fn meant(&self, change: &Change, slots: &Slots) -> Change {
+    fn meant(&self, change: &Change, table: &Table) -> Change {
         let is_emptied = |id: &InstanceId| {
-            let is_seated = slots.members().iter().any(|member| member.id == *id);
+            let is_seated = table.members().iter().any(|member| member.id == *id);
             !is_seated && self.states().get(id).is_some_and(|state| state.keeps_objects())
         };
         match change {
@@ -98,8 +98,8 @@ impl View {
 // === impl Simulated ===
 
 impl Simulated {
-    fn of(ring: RingName, objects: u64, simulation: Simulation) -> Self {
-        let Simulation { moves, imbalance_before, imbalance_after, writes } = simulation;
+    fn of(ring: RingName, simulation: Simulation) -> Self {
+        let Simulation { moves, objects, imbalance_before, imbalance_after, writes } = simulation;
         let moved = moves.into_iter().map(|it| Moved {
             from: it.from.into(),
             to: it.to.into(),

@@ -6,10 +6,12 @@
 //! gap in which a former owner slips through. A *new* child of a former owner has no old object to be
 //! judged by; deterministic names of children make it fail as existing.
 
+mod compare;
 mod policy;
 #[cfg(test)]
 mod tests;
 
+pub use compare::covers;
 pub use policy::{Options, name, objects};
 
 /// How long after its last change a policy is trusted to be in force on every API server.

@@ -189,7 +189,9 @@ pub fn judge_child(
         (Some(own), Some(of_parent)) if own == of_parent => Verdict::Settled,
         (_, None) => Verdict::Wait(Wait::Parent),
         (_, Some(_)) if parent.drain.is_some() => Verdict::Wait(Wait::Parent),
-        (_, Some(of_parent)) if !is_ready(of_parent) => Verdict::Wait(Wait::Target),
+        // One that is elsewhere is remembered: when its parent moves, it has to move first.
+        (Some(_), Some(of_parent)) if !is_ready(of_parent) => Verdict::Wait(Wait::Parent),
+        (None, Some(of_parent)) if !is_ready(of_parent) => Verdict::Wait(Wait::Target),
         (None, Some(of_parent)) => Verdict::Write(Step::Assign(of_parent.clone())),
         (Some(_), Some(of_parent)) => Verdict::Write(Step::Follow(of_parent.clone())),
     }

@@ -6,7 +6,7 @@
 mod tests;
 mod track;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -94,6 +94,14 @@ pub enum Breach {
     GivenUpWhileBusy(Worker),
     #[error("it {0}, and its owner was neither dead nor overdue")]
     Label(Passage),
+    #[error(
+        "it was taken by force from {0}, who worked on it, and no fence refuses what he writes"
+    )]
+    ForcedWhileBusy(Worker),
+    #[error("it was given to {to}, who had not been ready for {for_ms} ms")]
+    NotReady { to: InstanceId, for_ms: u128 },
+    #[error("it has another owner, and its child {child} is with {with}")]
+    ParentFirst { child: String, with: InstanceId },
     #[error("it {0}, before its parent was given up")]
     ChildFirst(Passage),
     #[error("its Lease was taken {silent_ms} ms after it had spoken")]
@@ -123,12 +131,15 @@ pub struct Terms {
     /// How long an object may be nobody's while an instance is ready: until somebody leads, and until
     /// whoever is to have it speaks or is declared dead.
     pub unassigned_max: Duration,
+    /// How long a sharder may not know that an instance is ready no more, and give it something.
+    pub sight_max: Duration,
 }
 
 #[derive(Clone, Debug)]
 pub struct History {
     terms: Terms,
     objects: BTreeMap<Uid, Track>,
+    children: BTreeMap<Uid, BTreeSet<Uid>>,
     holdings: BTreeMap<InstanceId, Hold>,
     ready: Option<Stretch>,
 }
@@ -149,6 +160,8 @@ struct Hold {
     /// When it was last written.
     at: Timestamp,
     believed_until: Timestamp,
+    /// Until when the instance was ready last, or is if it says nothing more.
+    ready_until: Timestamp,
 }
 
 // === impl History ===
@@ -156,7 +169,8 @@ struct Hold {
 impl History {
     #[must_use]
     pub fn new(terms: Terms) -> Self {
-        Self { terms, objects: BTreeMap::new(), holdings: BTreeMap::new(), ready: None }
+        let (objects, children, holdings) = Default::default();
+        Self { terms, objects, children, holdings, ready: None }
     }
 
     /// Takes in one fact. `now` is the true time, if there is such a thing.
@@ -166,11 +180,18 @@ impl History {
         }
         match fact {
             Fact::Created { object, parent } => {
+                if let Some(parent) = parent.clone() {
+                    self.children.entry(parent).or_default().insert(object.clone());
+                }
                 self.objects.insert(object, Track::new(parent, now));
                 Ok(())
             }
             Fact::Deleted(object) => {
-                self.objects.remove(&object);
+                let track = self.objects.remove(&object);
+                let parent = track.as_ref().and_then(Track::parent);
+                if let Some(siblings) = parent.and_then(|parent| self.children.get_mut(parent)) {
+                    siblings.remove(&object);
+                }
                 Ok(())
             }
             Fact::Began(object, worker) => self.track(&object).on_began(&object, &worker),
@@ -264,8 +285,13 @@ impl History {
             }
             _ => None,
         };
+        let ready_until = match (holding, before) {
+            (Holding::Instance { lasts }, _) => later(now, lasts),
+            (_, Some(before)) => before.ready_until.min(now),
+            (_, None) => Timestamp::UNIX_EPOCH,
+        };
         let subject = id.to_string();
-        self.holdings.insert(id, Hold { holding, at: now, believed_until });
+        self.holdings.insert(id, Hold { holding, at: now, believed_until, ready_until });
         match breach.map(|silent| Breach::TakenTooEarly { silent_ms: silent.as_millis() }) {
             Some(breach) => Err(Violation { subject, breach: Box::new(breach) }),
             None => Ok(()),
@@ -350,17 +376,55 @@ impl History {
         let before = track.labels().clone();
         track.note(after.clone(), now);
         waited?;
-        let left = before.shard.clone().filter(|from| after.shard.as_ref() != Some(from));
-        let Some(from) = left else { return Ok(()) };
-        if self.is_held(&from, now) {
-            return Ok(());
-        }
         let passage = Passage { before, after };
-        let breach = match self.track(object).parent().cloned() {
-            Some(parent) => self.check_child(&parent, passage),
-            None => self.check_moved(object, &from, passage, now),
-        };
-        breach.map_err(|breach| Violation::new(object, breach))
+        self.check_passage(object, passage, now).map_err(|breach| Violation::new(object, breach))
+    }
+
+    fn check_passage(
+        &mut self,
+        object: &Uid,
+        passage: Passage,
+        now: Timestamp,
+    ) -> Result<(), Breach> {
+        let parent = self.track(object).parent().cloned();
+        let Passage { before, after } = &passage;
+        let from = before.shard.clone().filter(|from| after.shard.as_ref() != Some(from));
+        let is_held = from.as_ref().is_some_and(|from| self.is_held(from, now));
+        match (from, parent) {
+            (None, None) if before.shard.is_none() => self.check_given(object, &passage, now),
+            // What it gave up itself may be known only after its Lease was taken.
+            (Some(_), None) if is_held && after.shard.is_none() => Ok(()),
+            (Some(from), None) if is_held => self.check_children(object, |with| *with == from),
+            (Some(from), None) => self.check_moved(object, &from, passage, now),
+            (Some(_), Some(parent)) if !is_held => self.check_child(&parent, passage),
+            _ => Ok(()),
+        }
+    }
+
+    /// Somebody gets what was nobody's, and has its children.
+    fn check_given(&self, object: &Uid, passage: &Passage, now: Timestamp) -> Result<(), Breach> {
+        let Some(to) = &passage.after.shard else { return Ok(()) };
+        let silent = self.holdings.get(to).map(|hold| until(hold.ready_until, now));
+        if let Some(silent) = silent.filter(|silent| *silent > self.terms.sight_max) {
+            return Err(Breach::NotReady { to: to.clone(), for_ms: silent.as_millis() });
+        }
+        self.check_children(object, |with| with != to)
+    }
+
+    /// No child is where it should not be while its parent goes.
+    fn check_children(
+        &self,
+        object: &Uid,
+        is_late: impl Fn(&InstanceId) -> bool,
+    ) -> Result<(), Breach> {
+        for child in self.children.get(object).into_iter().flatten() {
+            let shard = self.objects.get(child).and_then(|track| track.labels().shard.as_ref());
+            if let Some(with) = shard.filter(|with| is_late(with)) {
+                let with = with.clone();
+                return Err(Breach::ParentFirst { child: child.0.clone(), with });
+            }
+        }
+        Ok(())
     }
 
     /// Its owner may be alive.
@@ -374,13 +438,17 @@ impl History {
         let Passage { before, after } = &passage;
         let is_overdue = is_overdue(before.drain, now, self.terms.skew);
         let is_given_up = before.drain.is_some() && *after == Labels::default();
+        let is_fenced = self.terms.is_fenced;
         let track = self.track(object);
-        if is_overdue {
+        if is_overdue && is_fenced {
             // By the fence alone nobody knows what its owner does; the server refuses its writes.
             track.excuse(from);
             return Ok(());
         }
         match track.busy(from) {
+            // Without a fence its owner was known to have seen that it had to stop.
+            Some(worker) if is_overdue => Err(Breach::ForcedWhileBusy(worker)),
+            None if is_overdue => Ok(()),
             Some(worker) if is_given_up => Err(Breach::GivenUpWhileBusy(worker)),
             None if is_given_up => Ok(()),
             _ => Err(Breach::Label(passage)),

@@ -130,6 +130,12 @@ impl InstanceId {
     pub fn from_label(value: &str) -> Self {
         Self(value.to_owned())
     }
+
+    /// Whether an instance can have it. What a label says may be no name of a Lease.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        check_label(&self.0).is_ok()
+    }
 }
 
 // === impl Names ===

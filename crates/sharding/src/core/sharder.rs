@@ -172,7 +172,8 @@ impl Sharder {
     /// The same, told apart.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        self.works.traffic()
+        let (stuck, example) = self.departures.refused();
+        Traffic { stuck, stuck_example: example.cloned(), ..self.works.traffic() }
     }
 
     fn note(&mut self, now: Now, event: Event) {
@@ -198,6 +199,7 @@ impl Sharder {
             Event::Unassigned { object, is_listed } => {
                 self.on_unassigned(*object, is_listed, now.mono);
             }
+            Event::NotShown { id, namespace } => self.on_not_shown(id, namespace),
             Event::NotUnassigned(name) => self.works.on_not_unassigned(&name, now.mono),
             Event::Answered { token, answer } => self.on_answered(now, token, answer),
         }

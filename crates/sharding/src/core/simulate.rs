@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::key::Key;
 use super::names::InstanceId;
-use super::partition::{Load, Partition, Share, SlotId, Slots, imbalance};
+use super::partition::{Load, Partition, Share, SlotId, Table, imbalance};
 
 /// A graceful move takes a drain, an acknowledgement and an assignment.
 const WRITES_PER_MOVE: u64 = 3;
@@ -29,6 +30,8 @@ pub enum ChangeError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
     pub moves: Vec<Move>,
+    /// Main objects.
+    pub objects: u64,
     /// The fullest instance compared with the mean.
     pub imbalance_before: f64,
     pub imbalance_after: f64,
@@ -41,29 +44,99 @@ pub struct Simulation {
 pub struct Move {
     pub from: InstanceId,
     pub to: InstanceId,
+    /// None with consistent hashing, which has none.
     pub slots: usize,
     pub objects: u64,
 }
 
-/// `objects` by slot, as counted.
-pub fn simulate(
-    table: &Slots,
-    objects: &[u64],
-    changes: &[Change],
-) -> Result<Simulation, ChangeError> {
-    let members = changed(table.members(), changes)?;
-    let after = table.with_members(&members, &Load::unknown());
-    let moves = moves(table, &after, objects);
-    let writes = moves.iter().map(|it| {
-        let stays = members.iter().any(|member| member.id == it.from);
-        it.objects * if stays { WRITES_PER_MOVE } else { WRITES_PER_TAKEOVER }
-    });
-    Ok(Simulation {
-        writes: writes.sum(),
-        moves,
-        imbalance_before: imbalance_of(table, objects),
-        imbalance_after: imbalance_of(&after, objects),
-    })
+/// A change under trial: told of every main object, it says what would become of them.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    before: Table,
+    after: Table,
+    /// Those who are there after it, whether they get anything or not.
+    members: Vec<Share>,
+    counted: u64,
+    /// Objects by who has them and who would.
+    objects: BTreeMap<(InstanceId, InstanceId), u64>,
+}
+
+// === impl Trial ===
+
+impl Trial {
+    pub fn new(table: &Table, changes: &[Change]) -> Result<Self, ChangeError> {
+        let members = changed(table.members(), changes)?;
+        let after = table.with_members(&members, &Load::unknown());
+        let before = table.clone();
+        Ok(Self { before, after, members, counted: 0, objects: BTreeMap::new() })
+    }
+
+    /// There is a main object that counts by this key.
+    pub fn count(&mut self, key: &Key) {
+        self.counted += 1;
+        if let (Some(from), Some(to)) = (self.before.owner(key), self.after.owner(key)) {
+            *self.objects.entry((from.clone(), to.clone())).or_default() += 1;
+        }
+    }
+
+    #[must_use]
+    pub fn end(self) -> Simulation {
+        let moves = self.moves();
+        let writes = moves.iter().map(|it| {
+            let stays = self.members.iter().any(|member| member.id == it.from);
+            it.objects * if stays { WRITES_PER_MOVE } else { WRITES_PER_TAKEOVER }
+        });
+        Simulation {
+            writes: writes.sum(),
+            moves,
+            objects: self.counted,
+            imbalance_before: self.imbalance_of(&self.before, |(from, _)| from),
+            imbalance_after: self.imbalance_of(&self.after, |(_, to)| to),
+        }
+    }
+
+    /// Slots without objects are moves too.
+    fn moves(&self) -> Vec<Move> {
+        let mut moved: BTreeMap<&(InstanceId, InstanceId), (usize, u64)> = BTreeMap::new();
+        let slots = self.moved_slots();
+        for pair in &slots {
+            moved.entry(pair).or_default().0 += 1;
+        }
+        for (pair, count) in self.objects.iter().filter(|((from, to), _)| from != to) {
+            moved.entry(pair).or_default().1 += count;
+        }
+        let each = moved.into_iter().map(|((from, to), (slots, objects))| Move {
+            from: from.clone(),
+            to: to.clone(),
+            slots,
+            objects,
+        });
+        each.collect()
+    }
+
+    fn moved_slots(&self) -> Vec<(InstanceId, InstanceId)> {
+        let (Table::Slots(before), Table::Slots(after)) = (&self.before, &self.after) else {
+            return Vec::new();
+        };
+        let slots = (0..before.count()).filter_map(|slot| u16::try_from(slot).ok()).map(SlotId);
+        let owners = slots.filter_map(|slot| before.owner_of(slot).zip(after.owner_of(slot)));
+        let moved = owners.filter(|(from, to)| from != to);
+        moved.map(|(from, to)| (from.clone(), to.clone())).collect()
+    }
+
+    fn imbalance_of(
+        &self,
+        table: &Table,
+        owner: impl Fn(&(InstanceId, InstanceId)) -> &InstanceId,
+    ) -> f64 {
+        let held = |id: &InstanceId| {
+            let own = self.objects.iter().filter(|(pair, _)| owner(pair) == id);
+            own.map(|(_, count)| count).sum()
+        };
+        let objects: Vec<u64> = table.members().iter().map(|member| held(&member.id)).collect();
+        let weights: Vec<u32> = table.members().iter().map(|member| member.weight).collect();
+        imbalance(&objects, &weights)
+    }
 }
 
 fn changed(members: &[Share], changes: &[Change]) -> Result<Vec<Share>, ChangeError> {
@@ -88,87 +161,71 @@ fn changed(members: &[Share], changes: &[Change]) -> Result<Vec<Share>, ChangeEr
     Ok(weights.into_iter().map(|(id, weight)| Share { id, weight }).collect())
 }
 
-fn moves(before: &Slots, after: &Slots, objects: &[u64]) -> Vec<Move> {
-    let mut moved: BTreeMap<(&InstanceId, &InstanceId), (usize, u64)> = BTreeMap::new();
-    for (slot, count) in objects.iter().enumerate() {
-        let slot = SlotId(u16::try_from(slot).expect("slots are numbered in 16 bits"));
-        if let (Some(from), Some(to)) = (before.owner_of(slot), after.owner_of(slot))
-            && from != to
-        {
-            let (slots, objects) = moved.entry((from, to)).or_default();
-            (*slots, *objects) = (*slots + 1, *objects + count);
-        }
-    }
-    let each = moved.into_iter().map(|((from, to), (slots, objects))| Move {
-        from: from.clone(),
-        to: to.clone(),
-        slots,
-        objects,
-    });
-    each.collect()
-}
-
-fn imbalance_of(table: &Slots, objects: &[u64]) -> f64 {
-    let mut held = vec![0; table.members().len()];
-    for (owner, count) in table.owners().iter().zip(objects) {
-        if let Some(index) = owner {
-            held[*index] += count;
-        }
-    }
-    let weights: Vec<u32> = table.members().iter().map(|member| member.weight).collect();
-    imbalance(&held, &weights)
-}
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
+    use crate::core::object::GroupKind;
+    use crate::core::partition::{Ring, Slots};
 
     fn share(id: &str, weight: u32) -> Share {
         Share { id: id.parse().unwrap(), weight }
     }
 
+    fn members() -> [Share; 2] {
+        [share("a", 100), share("b", 100)]
+    }
+
+    fn slots() -> Table {
+        Table::Slots(Slots::empty(64).unwrap().with_members(&members(), &Load::unknown()))
+    }
+
+    fn told(table: &Table, changes: &[Change]) -> String {
+        let mut trial = match Trial::new(table, changes) {
+            Err(error) => return error.to_string(),
+            Ok(trial) => trial,
+        };
+        let kind = GroupKind::new("example.com", "Site");
+        for number in 0..640 {
+            trial.count(&Key { kind: kind.clone(), path: format!("shop/site-{number}") });
+        }
+        let it = trial.end();
+        assert_eq!(it.objects, 640);
+        let moves = it.moves.iter().map(|it| {
+            format!("{} → {}: {} slots, {} objects\n", it.from, it.to, it.slots, it.objects)
+        });
+        let (before, after) = (it.imbalance_before, it.imbalance_after);
+        let moves: String = moves.collect();
+        format!("{moves}{before:.3} → {after:.3}, {} writes", it.writes)
+    }
+
     #[track_caller]
     fn check(changes: &[Change], expected: &Expect) {
-        let members = [share("a", 100), share("b", 100)];
-        let table = Slots::empty(64).unwrap().with_members(&members, &Load::unknown());
-        let objects = vec![10; 64];
-        let told = match simulate(&table, &objects, changes) {
-            Err(error) => error.to_string(),
-            Ok(it) => {
-                let moves = it.moves.iter().map(|it| {
-                    format!("{} → {}: {} slots, {} objects\n", it.from, it.to, it.slots, it.objects)
-                });
-                let (before, after) = (it.imbalance_before, it.imbalance_after);
-                let moves: String = moves.collect();
-                format!("{moves}{before:.3} → {after:.3}, {} writes", it.writes)
-            }
-        };
-        expected.assert_eq(&told);
+        expected.assert_eq(&told(&slots(), changes));
     }
 
     #[test]
     fn what_would_be() {
-        check(&[], &expect!["1.000 → 1.000, 0 writes"]);
+        check(&[], &expect!["1.037 → 1.037, 0 writes"]);
         check(
             &[Change::Join(share("c", 100))],
             &expect![[r#"
-            a → c: 11 slots, 110 objects
-            b → c: 10 slots, 100 objects
-            1.000 → 1.031, 630 writes"#]],
+            a → c: 11 slots, 103 objects
+            b → c: 10 slots, 97 objects
+            1.037 → 1.102, 600 writes"#]],
         );
         check(
             &[Change::Leave("b".parse().unwrap())],
             &expect![[r#"
-            b → a: 32 slots, 320 objects
-            1.000 → 1.000, 320 writes"#]],
+            b → a: 32 slots, 332 objects
+            1.037 → 1.000, 332 writes"#]],
         );
         check(
             &[Change::Weigh(share("b", 300))],
             &expect![[r#"
-            a → b: 16 slots, 160 objects
-            1.000 → 1.000, 480 writes"#]],
+            a → b: 16 slots, 157 objects
+            1.037 → 1.019, 471 writes"#]],
         );
     }
 
@@ -177,5 +234,16 @@ mod tests {
         check(&[Change::Join(share("a", 100))], &expect!["a is already a member"]);
         check(&[Change::Leave("c".parse().unwrap())], &expect!["c is no member"]);
         check(&[Change::Weigh(share("c", 1))], &expect!["c is no member"]);
+    }
+
+    /// A ring that is divided by consistent hashing was refused, for having no slots.
+    #[test]
+    fn what_would_be_without_slots() {
+        let ring = Table::Ring(Ring::new(&members()));
+        let expected = expect![[r#"
+            a → c: 0 slots, 119 objects
+            b → c: 0 slots, 133 objects
+            1.081 → 1.181, 756 writes"#]];
+        expected.assert_eq(&told(&ring, &[Change::Join(share("c", 100))]));
     }
 }

@@ -97,7 +97,13 @@ impl Source for DrainFeed {
         Ok(())
     }
 
-    fn on_end(&mut self, _end: End) {}
+    fn on_end(&mut self, end: End) {
+        // Silence may mean that we watch from a moment that the server has not reached, as after its
+        // storage was restored from a backup.
+        if end == End::Silent {
+            self.position = None;
+        }
+    }
 
     fn on_failure(&mut self, error: &Error) -> Retry {
         let is_expired =

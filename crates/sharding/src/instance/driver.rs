@@ -45,8 +45,10 @@ pub(super) struct Driver {
 /// What is under way.
 struct Work {
     driver: Driver,
-    /// The kinds that are worked on here.
+    /// The main kinds of the ring, and what else is worked on here.
     kinds: Vec<Arc<Kind>>,
+    /// How many kinds that are worked on here are known.
+    subjects: usize,
     watches: FuturesUnordered<BoxFuture<'static, ()>>,
     answers: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
     about_objects: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
@@ -61,6 +63,7 @@ impl Driver {
         let mut work = Work {
             driver: self,
             kinds: Vec::new(),
+            subjects: 0,
             watches: FuturesUnordered::new(),
             answers: FuturesUnordered::new(),
             about_objects: FuturesUnordered::new(),
@@ -120,17 +123,30 @@ impl Work {
         desk.tell(event);
     }
 
-    fn watch_new_kinds(&mut self) {
-        let Driver { desk, client, names, of_ring, selectors, .. } = &self.driver;
-        for subject in desk.subjects_after(self.kinds.len()) {
-            let known = of_ring.iter().find(|kind| kind.subject.kind == subject.kind);
-            let kind = known
-                .cloned()
-                .unwrap_or_else(|| Arc::new(Kind::new(client.clone(), names.clone(), subject)));
-            let feed = DrainFeed::new(Arc::clone(desk), Arc::clone(&kind), selectors.clone());
-            self.watches.push(follow(feed, CancellationToken::new()).boxed());
-            self.kinds.push(kind);
+    /// Objects of kinds that nobody works on here have our id all the same, and are to be given up when
+    /// that is asked.
+    fn watch_ring(&mut self) {
+        for kind in self.driver.of_ring.clone() {
+            self.watch(kind);
         }
+    }
+
+    fn watch_new_kinds(&mut self) {
+        for subject in self.driver.desk.subjects_after(self.subjects) {
+            self.subjects += 1;
+            let Driver { client, names, .. } = &self.driver;
+            self.watch(Arc::new(Kind::new(client.clone(), names.clone(), subject)));
+        }
+    }
+
+    fn watch(&mut self, kind: Arc<Kind>) {
+        if self.kinds.iter().any(|known| known.subject.kind == kind.subject.kind) {
+            return;
+        }
+        let Driver { desk, selectors, .. } = &self.driver;
+        let feed = DrainFeed::new(Arc::clone(desk), Arc::clone(&kind), selectors.clone());
+        self.watches.push(follow(feed, CancellationToken::new()).boxed());
+        self.kinds.push(kind);
     }
 
     /// How the instance ends, if it does.
@@ -157,7 +173,10 @@ impl Work {
             }
             Command::ReadObject(_) | Command::Acknowledge { .. } => self.waiting.push_back(command),
             Command::Cancel(name) => desk.cancel(&name),
-            Command::Work => standing.on_working(),
+            Command::Work => {
+                standing.on_working();
+                self.watch_ring();
+            }
             Command::Lost(loss) => return Some(End::Lost(loss)),
             Command::Left => return Some(End::Left),
         }
@@ -184,7 +203,7 @@ impl Work {
 
     fn kind(&self, of: &GroupKind) -> Arc<Kind> {
         let kind = self.kinds.iter().find(|kind| kind.subject.kind == *of);
-        Arc::clone(kind.expect("objects come from watches and reconciles of kinds worked on here"))
+        Arc::clone(kind.expect("objects come from watches and reconciles of known kinds"))
     }
 }
 

@@ -21,8 +21,10 @@ pub(super) struct Facts<'a> {
     pub(super) is_working: bool,
     pub(super) instances: usize,
     pub(super) ready: usize,
-    /// Members of the table, and its slots; nothing where there are none.
-    pub(super) shares: Option<(usize, usize)>,
+    /// Members of the table.
+    pub(super) members: usize,
+    /// Its slots; nothing where there are none.
+    pub(super) slots: Option<usize>,
     /// Objects, as last counted.
     pub(super) objects: Option<u64>,
     pub(super) imbalance: Option<f64>,
@@ -92,8 +94,7 @@ fn balanced(facts: &Facts<'_>) -> Verdict {
     let Some((imbalance, objects)) = facts.imbalance.zip(facts.objects) else {
         return Verdict::unknown("NotCounted", "objects have not been counted");
     };
-    let members = facts.shares.map_or(0, |(members, _)| members).max(1);
-    let mean = objects / u64::try_from(members).unwrap_or(u64::MAX);
+    let mean = objects / u64::try_from(facts.members.max(1)).unwrap_or(u64::MAX);
     let message = format!("the fullest instance has {imbalance:.2} times the mean of {mean}");
     let is_even = imbalance <= 1.0 + f64::from(facts.imbalance_max_percent) / 100.0;
     match is_even || mean < BALANCED_MEAN_MIN {
@@ -108,6 +109,10 @@ fn fenced(fencing: &Fencing) -> Verdict {
         Fencing::Off => Verdict::no("Off", "the ring has no fence: former owners are not refused"),
         Fencing::Settling => Verdict::no("Settling", "the fence is installed and trusted soon"),
         Fencing::Missing => Verdict::no("Missing", "nobody has installed the fence"),
+        Fencing::Outdated => {
+            let message = "what somebody installed lets pass what the ring's fence would refuse";
+            Verdict::no("Outdated", message)
+        }
         Fencing::Failed(why) => Verdict::no("NotInstalled", why.clone()),
     }
 }
@@ -120,7 +125,13 @@ fn degraded(facts: &Facts<'_>) -> Verdict {
         let message = format!("{object}, one of {count}, is not given up and not safe to take");
         lacks.push(("DrainOverdue", message));
     }
-    if let Some((members, slots)) = facts.shares
+    if let Some(object) = &facts.traffic.stuck_example {
+        let count = facts.traffic.stuck;
+        let message = format!("{object}, one of {count} of those who are gone, cannot be labelled");
+        lacks.push(("CannotMove", message));
+    }
+    let members = facts.members;
+    if let Some(slots) = facts.slots
         && members * SLOTS_PER_INSTANCE_MIN > slots
     {
         lacks.push(("TooManyInstances", format!("{members} instances share {slots} slots")));
@@ -183,7 +194,8 @@ mod tests {
             is_working: true,
             instances: 3,
             ready: 2,
-            shares: Some((3, 1024)),
+            members: 3,
+            slots: Some(1024),
             objects: Some(900),
             imbalance: Some(1.04),
             imbalance_max_percent: 5,
@@ -267,18 +279,25 @@ mod tests {
             namespace: Some("shop".to_owned()),
             name: "a".to_owned(),
         };
-        let traffic = Traffic { moving: 2, overdue: 2, overdue_example: Some(name), unassigned: 0 };
+        let traffic = Traffic {
+            moving: 2,
+            overdue: 2,
+            overdue_example: Some(name.clone()),
+            stuck: 1,
+            stuck_example: Some(name),
+            ..Traffic::default()
+        };
         let traffic = Box::leak(Box::new(traffic));
         check(
             |facts| {
-                (facts.traffic, facts.shares) = (traffic, Some((17, 64)));
+                (facts.traffic, facts.members, facts.slots) = (traffic, 17, Some(64));
                 facts.fencing = &Fencing::Settling;
             },
             &expect![[r#"
                 Ready=True/InstancesReady: 2 of 3 instances are ready
                 Balanced=False/Moving: 2 objects are moving, 0 wait for an owner
                 Fenced=False/Settling: the fence is installed and trusted soon
-                Degraded=True/DrainOverdue: /Secret/shop/a, one of 2, is not given up and not safe to take; 17 instances share 64 slots
+                Degraded=True/DrainOverdue: /Secret/shop/a, one of 2, is not given up and not safe to take; /Secret/shop/a, one of 1 of those who are gone, cannot be labelled; 17 instances share 64 slots
             "#]],
         );
     }
@@ -293,7 +312,8 @@ mod tests {
             is_working: true,
             instances: 1,
             ready,
-            shares: None,
+            members: 1,
+            slots: None,
             objects: None,
             imbalance: None,
             imbalance_max_percent: 5,

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::plan::in_words;
-use crate::core::fence::{ACTIVE_AFTER, Options, objects};
+use crate::core::fence::{ACTIVE_AFTER, Options, covers, objects};
 use crate::core::names::Names;
 use crate::core::spec::{self, Spec};
 use crate::kubernetes::{Error, Meaning, Request, Verb, found};
@@ -33,6 +33,8 @@ pub(super) enum Fencing {
     Active,
     /// Somebody else is to install it, and has not.
     Missing,
+    /// Somebody else has installed one that lets pass what ours would not.
+    Outdated,
     /// We were to install it, and cannot.
     Failed(String),
 }
@@ -46,6 +48,13 @@ pub(super) struct Fence {
     seen: Option<(Looks, Instant)>,
     /// Whether the ring wants none and what an earlier spec asked for has been taken away.
     is_away: bool,
+}
+
+/// What was found where somebody else is to install it.
+enum Found {
+    Nothing,
+    Another,
+    Fence(Looks),
 }
 
 /// What changes when somebody changes a policy or its binding.
@@ -63,14 +72,15 @@ impl Fence {
     /// to be called again and again.
     pub(super) async fn tend(&mut self, (names, spec, home): (&Names, &Spec, &str)) -> Fencing {
         let looked = match spec.fence {
-            spec::Fence::Off => self.leave_off().await.map(|()| None),
-            spec::Fence::Managed => self.install((names, spec, home)).await.map(Some),
-            spec::Fence::External => self.look().await,
+            spec::Fence::Off => self.leave_off().await.map(|()| Found::Nothing),
+            spec::Fence::Managed => self.install((names, spec, home)).await.map(Found::Fence),
+            spec::Fence::External => self.look((names, spec)).await,
         };
         match looked {
-            Ok(Some(looks)) => self.on_seen(looks, Instant::now()),
-            Ok(None) if spec.fence == spec::Fence::Off => self.forget(Fencing::Off),
-            Ok(None) => self.forget(Fencing::Missing),
+            Ok(Found::Fence(looks)) => self.on_seen(looks, Instant::now()),
+            Ok(Found::Another) => self.forget(Fencing::Outdated),
+            Ok(Found::Nothing) if spec.fence == spec::Fence::Off => self.forget(Fencing::Off),
+            Ok(Found::Nothing) => self.forget(Fencing::Missing),
             Err(error) => self.forget(Fencing::Failed(in_words(&error))),
         }
     }
@@ -168,12 +178,20 @@ impl Fence {
         request.answer(api.patch(&self.name, &params, &Patch::Apply(wanted))).await
     }
 
-    async fn look(&self) -> Result<Option<Looks>, Error> {
+    /// One that was made for an earlier spec, or is only to warn, refuses nobody.
+    async fn look(&self, (names, spec): (&Names, &Spec)) -> Result<Found, Error> {
         let request = Request::read(Verb::Read, &self.name);
         let policy = found(request.answer(self.policies().get(&self.name)).await)?;
         let binding = found(request.answer(self.bindings().get(&self.name)).await)?;
-        let both = policy.zip(binding);
-        Ok(both.map(|(policy, binding)| [looks(policy.meta()), looks(binding.meta())]))
+        let Some((policy, binding)) = policy.zip(binding) else { return Ok(Found::Nothing) };
+        let wanted = objects(&Options { names, spec, sharders: &[] });
+        let found = [serde_json::to_value(&policy), serde_json::to_value(&binding)];
+        let found = found.map(|it| it.expect("what was read can be written"));
+        let is_ours = wanted.iter().zip(&found).all(|(wanted, found)| covers(wanted, found));
+        if !is_ours {
+            return Ok(Found::Another);
+        }
+        Ok(Found::Fence([looks(policy.meta()), looks(binding.meta())]))
     }
 
     /// The account that our manifests give to sharders, and whoever we are: somebody may run us

@@ -120,8 +120,14 @@ impl Hand {
     }
 
     pub(super) async fn read_lease(self, id: InstanceId, namespace: String) -> Outcome {
-        let found = self.leases.get(&id, &namespace).await;
-        outcome(found, |found| found.map_or(Answer::Gone, |it| Answer::Lease(Box::new(it))))
+        let found = self.leases.get_stored(&id, &namespace).await;
+        let own = self.names.ring().as_str();
+        outcome(found, |found| match found {
+            None => Answer::Gone,
+            Some((lease, Some(ring))) if ring == own => Answer::Lease(Box::new(lease)),
+            // Whoever holds it is no instance of ours.
+            Some(_) => Answer::NotOfRing,
+        })
     }
 
     pub(super) async fn delete_lease(self, lease: Box<Lease>) -> Outcome {
@@ -129,11 +135,15 @@ impl Hand {
         outcome(self.leases.delete(&lease).await, |()| Answer::Gone)
     }
 
-    pub(super) async fn show_state(self, id: InstanceId, namespace: String, word: &'static str) {
-        // Nobody relies on it, and it is shown anew whenever it changes.
-        if let Err(error) = self.leases.show_state((&id, &namespace), word).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::debug!(ring = %self.names.ring(), error, "a state is not shown");
+    pub(super) async fn show_state(
+        self,
+        (id, namespace): (&InstanceId, &str),
+        word: &'static str,
+    ) -> Result<(), Error> {
+        match self.leases.show_state((id, namespace), word).await {
+            // There is nothing left to show it on.
+            Err(error) if error.meaning() == Meaning::Gone => Ok(()),
+            shown => shown,
         }
     }
 
@@ -188,6 +198,7 @@ fn outcome<T>(result: Result<T, Error>, done: impl FnOnce(T) -> Answer) -> Outco
         Err(error) => match error.meaning() {
             Meaning::Conflict => (Answer::Conflict, None),
             Meaning::Gone => (Answer::Gone, None),
+            Meaning::Forbidden | Meaning::Invalid => (Answer::Refused, Some(error)),
             _ => (Answer::Failed, Some(error)),
         },
     }

@@ -10,7 +10,7 @@ use super::conditions::{Facts, conditions, whole_seconds};
 use super::plan::Arrangement;
 use crate::core::membership::{Member, State};
 use crate::core::names::InstanceId;
-use crate::core::partition::Table;
+use crate::core::partition::{Slots, Table};
 use crate::core::sharder::Traffic;
 use crate::core::spec::Partitioning;
 use crate::kubernetes::{MemberStatus, RingStatus};
@@ -53,7 +53,8 @@ pub(super) fn status(picture: &Picture<'_>) -> RingStatus {
         is_working: arrangement.work.is_some(),
         instances: members.len(),
         ready,
-        shares: slots.map(|slots| (slots.members().len(), slots.count())),
+        members: table.map_or(0, |table| table.members().len()),
+        slots: slots.map(Slots::count),
         objects: objects.map(|objects| objects.values().sum()),
         imbalance,
         imbalance_max_percent: picture.partitioning.max_imbalance_percent,

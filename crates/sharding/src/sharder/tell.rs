@@ -61,6 +61,18 @@ impl Teller {
                 let regarding = reference(object, api_version(&object.kind));
                 return self.publish(regarding, "Relabelled", "Drain", note);
             }
+            News::NameTaken { id, namespace } => {
+                let note = format!(
+                    "Lease {namespace}/{id} is not of this ring; what {id} has stays where it is"
+                );
+                ("LeaseNotOfRing", "Acquire", note)
+            }
+            News::Stuck { object, owner } => {
+                let note =
+                    format!("{owner} is gone, and the object cannot be labelled for another");
+                let regarding = reference(object, api_version(&object.kind));
+                return self.publish(regarding, "CannotMove", "Move", note);
+            }
             News::Forced { object, from } => {
                 let note = format!("{from} did not give it up in time; it was taken");
                 let regarding = reference(object, api_version(&object.kind));

@@ -135,7 +135,10 @@ impl Upkeep {
         match self.arrange(view).await {
             Ok((arrangement, next)) => {
                 let is_well = arrangement.problems.is_empty()
-                    && !matches!(arrangement.fencing, Fencing::Failed(_) | Fencing::Missing);
+                    && !matches!(
+                        arrangement.fencing,
+                        Fencing::Failed(_) | Fencing::Missing | Fencing::Outdated
+                    );
                 if is_well {
                     self.backoff.on_success();
                 }

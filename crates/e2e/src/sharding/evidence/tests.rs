@@ -98,8 +98,13 @@ impl Witnesses {
 
     #[track_caller]
     fn check(&self, expected: &str) {
-        let unassigned_max = Duration::from_secs(5);
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO, unassigned_max };
+        self.check_behind(true, expected);
+    }
+
+    #[track_caller]
+    fn check_behind(&self, is_fenced: bool, expected: &str) {
+        let (unassigned_max, sight_max) = (Duration::from_secs(5), Duration::from_secs(10));
+        let terms = Terms { is_fenced, skew: Duration::ZERO, unassigned_max, sight_max };
         let verdict = self.evidence.about(&names(), "shop").judge(terms);
         let words = verdict.map_or_else(|error| error.to_string(), |_| "nothing broken".to_owned());
         assert!(words.contains(expected), "{words}");
@@ -197,6 +202,30 @@ fn force_before_deadline() {
     let mut it = Witnesses::new();
     it.label(3, "x", "a+").label(29, "x", "b");
     it.check("went from a (draining) to b, and its owner was neither dead nor overdue");
+}
+
+/// It said that it had seen what it was to give up, and worked on; nothing refuses what it writes.
+#[test]
+fn seen_before_stopped() {
+    let mut it = Witnesses::new();
+    it.label(3, "x", "a+").work(4, "a", Step::Began).label(31, "x", "b");
+    it.check_behind(false, "was taken by force from a (a-first), who worked on it");
+    it.check_behind(true, "nothing broken");
+}
+
+#[test]
+fn given_to_one_who_is_silent() {
+    let mut it = Witnesses::new();
+    it.label(3, "x", "a+").label(4, "x", "-").written_by("a").lease(4, "a", "a");
+    it.label(5, "child", "b").lease(14, "a", "a").lease(16, "a", "a").label(16, "x", "b");
+    it.check("given to b, who had not been ready for 13000 ms");
+}
+
+#[test]
+fn parent_first() {
+    let mut it = Witnesses::new();
+    it.label(3, "x", "a+").label(4, "x", "-").written_by("a").label(5, "x", "b");
+    it.check("and its child child is with a");
 }
 
 /// Given up in good order, and left lying.

@@ -287,3 +287,67 @@ fn the_policy_covers_every_kind_and_what_lies_below_it() {
     assert_eq!(rules[1]["apiGroups"], json!([""]));
     assert_eq!(policy["spec"]["failurePolicy"], "Fail");
 }
+
+/// As the API server has it: with what it fills in.
+fn stored(mut objects: [Value; 2]) -> [Value; 2] {
+    let constraints = &mut objects[0]["spec"]["matchConstraints"];
+    constraints["matchPolicy"] = json!("Equivalent");
+    constraints["namespaceSelector"] = json!({});
+    constraints["objectSelector"] = json!({});
+    for rule in constraints["resourceRules"].as_array_mut().unwrap() {
+        rule["scope"] = json!("*");
+    }
+    objects[0]["metadata"]["uid"] = json!("u1");
+    objects
+}
+
+/// What somebody did to a policy and its binding.
+type Change<'a> = &'a dyn Fn(&mut Value, &mut Value);
+
+/// A fence that somebody else had installed was trusted unread, whatever it refused.
+#[test]
+fn a_fence_of_somebody_else_is_read_before_it_is_trusted() {
+    let names =
+        Names::new("websites".parse().unwrap(), Dialect::Own { prefix: "windlass.dev".to_owned() });
+    let spec = spec(&json!({"serviceAccounts": ["shop/sites"]}));
+    let of = |sharder: &str| {
+        let sharders = [sharder.to_owned()];
+        objects(&Options { names: &names, spec: &spec, sharders: &sharders })
+    };
+    let wanted = of(SHARDER);
+    let is_trusted = |change: Change<'_>| {
+        let [mut policy, mut binding] = stored(of("somebody"));
+        change(&mut policy, &mut binding);
+        covers(&wanted[0], &policy) && covers(&wanted[1], &binding)
+    };
+    assert!(is_trusted(&|_, _| {}), "who the sharder is, the administrator knows");
+    assert!(is_trusted(&|policy, binding| {
+        let more = json!({"expression": "false", "message": "nobody"});
+        policy["spec"]["validations"].as_array_mut().unwrap().push(more);
+        binding["spec"]["validationActions"] = json!(["Audit", "Deny"]);
+    }));
+    let weaker: [Change<'_>; 9] = [
+        &|policy, _| policy["spec"]["failurePolicy"] = json!("Ignore"),
+        &|policy, _| policy["spec"]["validations"][1]["expression"] = json!("true"),
+        &|policy, _| policy["spec"]["variables"][3]["expression"] = json!("'a-0'"),
+        &|policy, _| {
+            policy["spec"]["matchConditions"] = json!([{"name": "n", "expression": "false"}])
+        },
+        &|policy, _| {
+            policy["spec"]["matchConstraints"]["resourceRules"].as_array_mut().unwrap().pop();
+        },
+        &|policy, _| {
+            policy["spec"]["matchConstraints"]["namespaceSelector"] =
+                json!({"matchLabels": {"fenced": "yes"}});
+        },
+        &|_, binding| binding["spec"]["validationActions"] = json!(["Warn"]),
+        &|_, binding| binding["spec"]["policyName"] = json!("another"),
+        &|_, binding| {
+            binding["spec"]["matchResources"] =
+                json!({"objectSelector": {"matchLabels": {"fenced": "yes"}}});
+        },
+    ];
+    for (number, change) in weaker.iter().enumerate() {
+        assert!(!is_trusted(change), "{number}");
+    }
+}

@@ -236,7 +236,7 @@ fn children_go_where_their_parents_are() {
         ("a", Some("a+drain"), true, "settled"),
         ("a", Some("-"), true, "wait: Parent"),
         ("a", Some("b"), true, "follow to b"),
-        ("a", Some("b"), false, "wait: Target"),
+        ("a", Some("b"), false, "wait: Parent"),
         ("a", Some("b+drain"), true, "wait: Parent"),
         ("a", None, true, "settled"),
     ] {

@@ -34,8 +34,13 @@ fn breach(found: Result<(), Violation>) -> Option<Breach> {
 
 impl Story {
     fn new() -> Self {
+        Self::with_fence(true)
+    }
+
+    fn with_fence(is_fenced: bool) -> Self {
         let unassigned_max = Duration::from_secs(8);
-        let terms = Terms { is_fenced: true, skew: Duration::ZERO, unassigned_max };
+        let (skew, sight_max) = (Duration::ZERO, Duration::from_secs(5));
+        let terms = Terms { is_fenced, skew, unassigned_max, sight_max };
         let mut story = Self(History::new(terms));
         story.tell(0, Fact::Created { object: uid("x"), parent: None }).unwrap();
         let child = Fact::Created { object: uid("child"), parent: Some(uid("x")) };
@@ -169,6 +174,70 @@ fn children_do_not_go_before_their_parent_is_given_up() {
     story.label(3, "x", "b").unwrap();
     assert_eq!(story.0.check_settled(at(4), Duration::ZERO), Ok(()));
     assert_eq!(story.0.moves(), 2);
+}
+
+/// Whatever was overdue was excused, whoever worked on it.
+#[test]
+fn without_a_fence_nothing_is_forced_from_who_works_on_it() {
+    for (is_fenced, has_ended, is_good) in
+        [(true, false, true), (false, true, true), (false, false, false)]
+    {
+        let mut story = Story::with_fence(is_fenced);
+        story.label(0, "x", "a+").unwrap();
+        story.tell(1, Fact::Began(uid("x"), worker("a", "1"))).unwrap();
+        if has_ended {
+            story.tell(20, Fact::Ended(uid("x"), worker("a", "1"))).unwrap();
+        }
+        let found = breach(story.label(31, "x", "b"));
+        let is_forced = matches!(found, Some(Breach::ForcedWhileBusy(_)));
+        assert_eq!((found.is_none(), is_forced), (is_good, !is_good), "{is_fenced} {has_ended}");
+    }
+}
+
+#[test]
+fn only_those_who_are_ready_are_given_something() {
+    for (leases, given, is_good) in [
+        (&[(0, OF_INSTANCE)][..], 7, true),
+        // Its Lease ends at 15, and that may be seen five seconds later.
+        (&[(0, OF_INSTANCE)][..], 20, true),
+        (&[(0, OF_INSTANCE)][..], 21, false),
+        (&[(0, OF_INSTANCE), (2, Holding::Nobody)][..], 7, true),
+        (&[(0, OF_INSTANCE), (2, Holding::Nobody)][..], 8, false),
+        (&[(0, OF_INSTANCE), (2, Holding::Restarting)][..], 8, false),
+        (&[(0, OF_SHARDER)][..], 1, false),
+    ] {
+        let mut story = Story::new();
+        let b: InstanceId = "b".parse().unwrap();
+        for (second, holding) in leases {
+            story.tell(*second, Fact::Held(b.clone(), *holding)).unwrap();
+        }
+        let passage = Passage { before: labels("-"), after: labels("b") };
+        let found = story.0.check_given(&uid("x"), &passage, at(given)).err();
+        let is_unready = matches!(found, Some(Breach::NotReady { .. }));
+        assert_eq!((found.is_none(), is_unready), (is_good, !is_good), "{leases:?} {given}");
+    }
+}
+
+#[test]
+fn a_parent_does_not_go_before_its_children() {
+    let mut story = Story::new();
+    story.label(0, "x", "a+").unwrap();
+    story.label(0, "child", "a").unwrap();
+    story.label(1, "x", "-").unwrap();
+    let found = breach(story.label(2, "x", "b"));
+    assert!(matches!(found, Some(Breach::ParentFirst { .. })), "{found:?}");
+    for (child_goes, is_good) in [(true, true), (false, false)] {
+        let mut story = Story::new();
+        story.label(0, "x", "a").unwrap();
+        story.label(0, "child", "a").unwrap();
+        story.tell(1, Fact::Held("a".parse().unwrap(), OF_SHARDER)).unwrap();
+        if child_goes {
+            story.label(2, "child", "b").unwrap();
+        }
+        let found = breach(story.label(3, "x", "b"));
+        let is_first = matches!(found, Some(Breach::ParentFirst { .. }));
+        assert_eq!((found.is_none(), is_first), (is_good, !is_good), "of the dead");
+    }
 }
 
 #[test]

@@ -205,7 +205,10 @@ impl Instance {
         let me = &self.options.identity;
         lease.holder = Some(me.id.to_string());
         lease.transitions = lease.transitions.saturating_add(1);
-        lease.weight = me.weight.map(|weight| weight.to_string());
+        // Without a weight of ours, what somebody wrote there stands.
+        if let Some(weight) = me.weight {
+            lease.weight = Some(weight.to_string());
+        }
         let seconds = self.options.duration.as_millis().div_ceil(1000);
         lease.duration_s = i32::try_from(seconds).ok();
         lease.marks = Marks {

@@ -408,3 +408,17 @@ fn the_operations_page_has_the_words_with_which_a_join_fails() {
         assert!(page.contains(words), "{words}");
     }
 }
+
+/// A weight that somebody had set by hand was gone after every restart.
+#[test]
+fn the_weight_in_a_lease_stands_unless_the_instance_has_its_own() {
+    for (own, expected) in [(None, "200"), (Some(50), "50")] {
+        let identity = Identity { weight: own, ..identity() };
+        let options = Options { identity, duration: D, grace: GRACE };
+        let mut stage = Stage { instance: Instance::new(options, Moment::default()) };
+        assert_eq!(stage.tell(Duration::ZERO, Event::Tick), [Command::ReadLease]);
+        let found = Lease { weight: Some("200".to_owned()), ..lease(None) };
+        let taken = stage.lease_written(Duration::ZERO, Some(found));
+        assert_eq!(taken.weight.as_deref(), Some(expected));
+    }
+}

@@ -37,6 +37,8 @@ struct Missing {
     namespace: Option<String>,
     duration: Duration,
     weight: u32,
+    /// Nobody can have a Lease of this id: its namespace is gone, or it is no name.
+    is_nowhere: bool,
 }
 
 /// An instance as the others see it.
@@ -127,6 +129,7 @@ impl Roster {
                 namespace: Some(namespace.to_owned()),
                 duration: watched.lease.duration(&self.sharder),
                 weight: watched.lease.weight().value(),
+                is_nowhere: false,
             };
             self.missing.insert(id.clone(), missing);
         }
@@ -135,10 +138,23 @@ impl Roster {
     /// Objects carry this id. If it has no Lease, it is watched from now on as if it had lost it.
     pub fn on_carried(&mut self, id: &InstanceId, now: Moment) {
         if self.leases_of(id).next().is_none() {
-            let fresh =
-                || Missing { since: now, namespace: None, duration: DURATION_DEFAULT, weight: 0 };
-            self.missing.entry(id.clone()).or_insert_with(fresh);
+            let (namespace, duration, weight) = (None, DURATION_DEFAULT, 0);
+            let fresh = Missing { since: now, namespace, duration, weight, is_nowhere: false };
+            self.missing.entry(id.clone()).or_insert(fresh);
         }
+    }
+
+    /// There is no Lease of this id, and nobody can make one: it is as dead as if we held its Lease,
+    /// until one is seen all the same.
+    pub fn on_nowhere(&mut self, id: &InstanceId) {
+        if let Some(missing) = self.missing.get_mut(id) {
+            missing.is_nowhere = true;
+        }
+    }
+
+    #[must_use]
+    pub fn is_nowhere(&self, id: &InstanceId) -> bool {
+        self.missing.get(id).is_some_and(|missing| missing.is_nowhere)
     }
 
     /// No object carries the id of an instance without a Lease.
@@ -278,9 +294,13 @@ impl Watched {
 // === impl Missing ===
 
 impl Missing {
-    /// Unknown for its duration; then a Lease is created for it, held by the sharder.
+    /// Unknown for its duration; then a Lease is created for it, held by the sharder. Where none can
+    /// be, it is dead without one.
     fn member(&self, id: &InstanceId, now: Moment) -> Member {
-        let standing = waiting(State::Unknown, now.since(self.since), self.duration);
+        let standing = match self.is_nowhere {
+            true => Standing { state: State::Dead, due: None, changes_in: None },
+            false => waiting(State::Unknown, now.since(self.since), self.duration),
+        };
         debug_assert!(standing.due.is_none_or(|due| due == Due::Acquire));
         Member {
             id: id.clone(),

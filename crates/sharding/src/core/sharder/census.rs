@@ -8,7 +8,7 @@ use super::{ById, Sharder};
 use crate::core::key::Key;
 use crate::core::names::InstanceId;
 use crate::core::object::Object;
-use crate::core::partition::{Load, Partition, SlotId, Slots, Table, imbalance};
+use crate::core::partition::{Load, Partition, Share, SlotId, Slots, Table, imbalance};
 use crate::core::time::{Moment, Now};
 
 /// Within this time slots are evened out once.
@@ -117,15 +117,26 @@ impl Sharder {
     /// The fullest instance compared with the mean, as last counted.
     #[must_use]
     pub fn imbalance(&self) -> Option<f64> {
-        let slots = self.table()?.slots()?;
-        let objects = self.census.objects(slots);
+        let table = self.table()?;
+        let held = match table {
+            Table::Slots(slots) => self.held_by_slots(slots),
+            Table::Ring(ring) => {
+                let counted = self.census.counted.as_ref()?;
+                let held = |member: &Share| counted.get(&member.id).copied().unwrap_or(0);
+                ring.members().iter().map(held).collect()
+            }
+        };
+        let weights: Vec<u32> = table.members().iter().map(|member| member.weight).collect();
+        Some(imbalance(&held, &weights))
+    }
+
+    fn held_by_slots(&self, slots: &Slots) -> Vec<u64> {
         let mut held = vec![0; slots.members().len()];
-        for (owner, count) in slots.owners().iter().zip(objects) {
+        for (owner, count) in slots.owners().iter().zip(self.census.objects(slots)) {
             if let Some(index) = owner {
                 held[*index] += count;
             }
         }
-        let weights: Vec<u32> = slots.members().iter().map(|member| member.weight).collect();
-        Some(imbalance(&held, &weights))
+        held
     }
 }

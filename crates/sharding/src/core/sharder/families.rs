@@ -74,6 +74,7 @@ impl Sharder {
             Family::Wanted { from } => {
                 let from = from.clone();
                 work.family = Family::Listed { to: to.clone() };
+                let from = self.whose_children(from);
                 self.works.listings.want(from, name.clone());
                 return false;
             }

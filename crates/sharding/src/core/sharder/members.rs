@@ -30,7 +30,7 @@ pub(super) struct Membership {
     told_too_many: bool,
     /// Instances whose weight cannot be read, and of whom that was told.
     told_unreadable: BTreeSet<InstanceId>,
-    /// State labels that were asked for.
+    /// State labels that were asked for and are not seen yet.
     shown: BTreeMap<(InstanceId, String), &'static str>,
 }
 
@@ -168,6 +168,11 @@ impl Sharder {
         self.passes.want_census(false);
     }
 
+    /// It is asked for again.
+    pub(super) fn on_not_shown(&mut self, id: InstanceId, namespace: String) {
+        self.membership.shown.remove(&(id, namespace));
+    }
+
     pub(super) fn shares(&self, now: Now) -> Vec<Share> {
         shares(&self.roster.members(now))
     }
@@ -224,6 +229,10 @@ impl Sharder {
                 shown.push((lease.id.clone(), lease.namespace.clone(), conflict));
             }
         }
+        let is_wrong = |(id, namespace): &(InstanceId, String)| {
+            shown.iter().any(|(of, at, _)| (of, at) == (id, namespace))
+        };
+        self.membership.shown.retain(|key, _| is_wrong(key));
         for (id, namespace, word) in shown {
             let asked = self.membership.shown.insert((id.clone(), namespace.clone()), word);
             if asked != Some(word) {

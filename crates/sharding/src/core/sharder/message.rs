@@ -47,6 +47,11 @@ pub enum Event {
     },
     /// It has been labelled or deleted.
     NotUnassigned(ObjectName),
+    /// A state label could not be set, some time ago.
+    NotShown {
+        id: InstanceId,
+        namespace: String,
+    },
     Answered {
         token: Token,
         answer: Answer,
@@ -69,6 +74,10 @@ pub enum Answer {
     Gone,
     /// It was written since it was seen.
     Conflict,
+    /// There is a Lease of this name, and it is not of the ring.
+    NotOfRing,
+    /// The server will not have it: a policy, or a right that is missing.
+    Refused,
     /// It failed, or nobody knows what became of it.
     Failed,
 }
@@ -102,7 +111,8 @@ pub enum Command {
         token: Token,
         lease: Box<Lease>,
     },
-    /// Set the state label of a Lease, for people to read. Not answered.
+    /// Set the state label of a Lease, for people to read. Only a failure is told, by
+    /// [`Event::NotShown`], when it may be tried again.
     ShowState {
         id: InstanceId,
         namespace: String,
@@ -170,6 +180,16 @@ pub enum News {
     Strayed {
         object: ObjectName,
         carries: InstanceId,
+    },
+    /// Its instance is gone, and it cannot be labelled for another.
+    Stuck {
+        object: ObjectName,
+        owner: InstanceId,
+    },
+    /// A Lease that is not of the ring has the name that the Lease of an instance would have.
+    NameTaken {
+        id: InstanceId,
+        namespace: String,
     },
     Assigned {
         object: ObjectName,

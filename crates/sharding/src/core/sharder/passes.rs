@@ -30,6 +30,12 @@ pub(super) struct Passes {
     returned: BTreeSet<InstanceId>,
     /// The same, of the count that is under way or was the last.
     excused: BTreeSet<InstanceId>,
+    /// Instances that may have come back after children were taken from them, so that children of what
+    /// they have are with others. A count takes up those that are elsewhere than their parent belongs,
+    /// which tells of all where every parent is where it belongs.
+    split: BTreeSet<InstanceId>,
+    /// The same, as the count that is under way began.
+    split_before: BTreeSet<InstanceId>,
     wants_census: bool,
     /// Whether the census comes before everything else.
     is_census_urgent: bool,
@@ -113,6 +119,15 @@ impl Passes {
         self.returned.extend(ids);
     }
 
+    /// A child was taken from this instance, and its parent may never be.
+    pub(super) fn on_split(&mut self, id: InstanceId) {
+        self.split.insert(id);
+    }
+
+    fn is_split(&self, id: &InstanceId) -> bool {
+        self.split.contains(id) || self.split_before.contains(id)
+    }
+
     /// Members have changed: whoever still has what belongs to others is gone through again.
     pub(super) fn want_donors(&mut self) {
         self.ready_donors.extend(self.donors.iter().cloned());
@@ -157,6 +172,7 @@ impl Sharder {
             self.works.has_overflown = false;
             self.passes.resync_at = now.mono + RESYNC_EVERY;
             self.passes.want_resync();
+            self.departures.try_refused_again();
         }
         if now.mono >= self.passes.census_at {
             self.passes.census_at = now.mono + CENSUS_EVERY;
@@ -167,6 +183,7 @@ impl Sharder {
         }
         // One that ends makes room for the next.
         loop {
+            self.give_way();
             if self.passes.current.is_none() {
                 self.begin_pass();
             }
@@ -186,6 +203,7 @@ impl Sharder {
         if purpose == Purpose::Census {
             self.census.begin();
             self.passes.excused = std::mem::take(&mut self.passes.returned);
+            self.passes.split_before = std::mem::take(&mut self.passes.split);
         }
         let page = Page::Next { is_first: true };
         self.passes.current = Some(Pass { purpose, kinds, page, found: 0, taken_up: 0 });
@@ -195,7 +213,7 @@ impl Sharder {
         let Some(pass) = &self.passes.current else { return };
         match pass.page {
             Page::Asked(_) => {}
-            Page::Next { is_first } if self.works.len() < ON_THEIR_WAY_MAX => {
+            Page::Next { is_first } if self.has_room(&pass.purpose) => {
                 let (kinds, selector) = (pass.kinds, self.selector(&pass.purpose));
                 let token = self.token();
                 self.out.push(Command::ListPage { token, kinds, selector, is_first });
@@ -203,6 +221,25 @@ impl Sharder {
             }
             Page::Next { .. } => {}
             Page::Done => self.end_kinds(now),
+        }
+    }
+
+    /// What is found has to be remembered until it is settled. What a departed instance had waits for
+    /// nobody else's objects; and without a table nothing is taken up at all.
+    fn has_room(&self, purpose: &Purpose) -> bool {
+        match purpose {
+            Purpose::Departed(id) => self.works.names_of(id).count() < ON_THEIR_WAY_MAX,
+            _ => self.membership.table().is_none() || self.works.len() < ON_THEIR_WAY_MAX,
+        }
+    }
+
+    /// A pass that waits for room may wait for long, and what the departed had is nobody's.
+    fn give_way(&mut self) {
+        let Some(pass) = &self.passes.current else { return };
+        let is_waiting = matches!(pass.page, Page::Next { .. }) && !self.has_room(&pass.purpose);
+        let is_departed = matches!(pass.purpose, Purpose::Departed(_));
+        if is_waiting && !is_departed && !self.passes.departed.is_empty() {
+            self.begin_anew();
         }
     }
 
@@ -249,6 +286,8 @@ impl Sharder {
             }
             Purpose::Census => {
                 let is_lost = self.membership.table().is_none();
+                self.passes.returned.append(&mut self.passes.excused);
+                self.passes.split.append(&mut self.passes.split_before);
                 self.passes.want_census(is_lost);
             }
         }
@@ -265,7 +304,7 @@ impl Sharder {
                     return self.end_pass(now);
                 }
                 if let Some(departed) = self.departures.get_mut(id) {
-                    departed.has_no_children = true;
+                    departed.on_no_children();
                     self.works.stir(now.mono);
                 }
                 (pass.kinds, pass.page) = (KindSet::Main, first);
@@ -288,7 +327,12 @@ impl Sharder {
                     departed.on_searched(pass.found, pass.taken_up);
                 }
             }
-            Purpose::Census => self.on_counted(now),
+            Purpose::Census => {
+                // What was given up meanwhile belongs to nobody, so the count tells nothing of it.
+                let split = std::mem::take(&mut self.passes.split_before);
+                self.works.look_everywhere_for_children_of(&split);
+                self.on_counted(now);
+            }
             Purpose::Resync | Purpose::Donor(_) => {}
         }
     }
@@ -306,15 +350,23 @@ impl Sharder {
             self.consider_foreign(object, now);
             return false;
         }
-        if let (true, Role::Main { key }) = (is_census, &role) {
+        // What leaves the ring is no part of anybody's share.
+        let is_counted = is_census && self.is_selected(&object.name);
+        if let (true, Role::Main { key }) = (is_counted, &role) {
             self.count(&object, key);
         }
         if let Some(id) = &object.shard {
             self.roster.on_carried(id, now.mono);
         }
-        // What the departed have is gone through in its own order.
         let is_gone = matches!(self.owner_of(&object, now), Some(Owner::Gone { .. }));
+        if object.shard.as_ref().is_some_and(|id| self.departures.is_refused(id, &object.name)) {
+            return false;
+        }
+        // What the departed have is gone through in its own order.
         if is_gone && !is_departed_pass {
+            if is_census {
+                self.stay_split(&object);
+            }
             self.search_again(&object);
             return is_found;
         }
@@ -325,6 +377,9 @@ impl Sharder {
             Role::Main { key } => {
                 let verdict = self.verdict(&object, key, None, now);
                 let is_stray = is_census && self.is_stray(&object, &verdict);
+                if is_census && verdict != Verdict::Settled {
+                    self.stay_split(&object);
+                }
                 let name = object.name.clone();
                 self.take_up_main(object, role, &verdict, now);
                 if is_stray {
@@ -334,6 +389,19 @@ impl Sharder {
             Role::Child { .. } => self.consider_child(object, role, is_gone, now),
         }
         is_found
+    }
+
+    /// It is not where it belongs, so a child that is where it belongs is not with it.
+    fn stay_split(&mut self, object: &Object) {
+        let Some(id) = &object.shard else { return };
+        if !self.has_counted() || self.passes.is_split(id) {
+            self.passes.on_split(id.clone());
+        }
+    }
+
+    /// With whom the children of an object are that this instance gave up: with it, as far as is known.
+    pub(super) fn whose_children(&self, from: Option<InstanceId>) -> Option<InstanceId> {
+        from.filter(|id| self.has_counted() && !self.passes.is_split(id))
     }
 
     /// Whether nobody of ours can have labelled it so. Those who have to give something up are gone

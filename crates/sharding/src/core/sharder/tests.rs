@@ -1,6 +1,9 @@
 mod families;
 mod leaving;
+mod nowhere;
 mod orphans;
+mod rooms;
+mod stuck;
 
 use jiff::Timestamp;
 
@@ -9,6 +12,8 @@ use crate::core::key::{KeyMode, MainKind};
 use crate::core::lease::{Lease, Marks};
 use crate::core::names::Dialect;
 use crate::core::object::{Drain, GroupKind, LabelChange, Object, Uid, Version};
+use crate::core::partition::table::Kept;
+use crate::core::partition::{Load, Partition, Share, Slots};
 use crate::core::time::later;
 
 const MS: Duration = Duration::from_millis(1);
@@ -78,21 +83,31 @@ struct Stage {
     objects: Vec<Object>,
     controlled: Vec<Object>,
     told: Vec<News>,
+    /// What was listed.
+    listed: Vec<Selector>,
 }
 
 impl Stage {
-    /// Leads, with these instances at work and these objects there, and has come to rest.
-    fn settled(ids: &[&str], objects: Vec<Object>) -> Self {
+    /// A standby that knows these instances.
+    fn unsettled(ids: &[&str]) -> Self {
         let mut stage = Self {
             sharder: Sharder::new(options()),
             now: Duration::ZERO,
             open: Vec::new(),
-            objects,
+            objects: Vec::new(),
             controlled: Vec::new(),
             told: Vec::new(),
+            listed: Vec::new(),
         };
         let leases = ids.iter().map(|id| lease(id, 1)).collect();
         stage.tell(Event::LeasesListed(leases));
+        stage
+    }
+
+    /// Leads, with these instances at work and these objects there, and has come to rest.
+    fn settled(ids: &[&str], objects: Vec<Object>) -> Self {
+        let mut stage = Self::unsettled(ids);
+        stage.objects = objects;
         stage.tell(Event::Leading { until: Moment(secs(10_000)) });
         stage.answer_all();
         stage
@@ -127,8 +142,10 @@ impl Stage {
     fn answer_all(&mut self) {
         while let Some(index) = self.open.iter().position(is_routine) {
             let command = self.open.remove(index);
-            if let Command::Tell(news) = &command {
-                self.told.push(news.clone());
+            match &command {
+                Command::Tell(news) => self.told.push(news.clone()),
+                Command::ListPage { selector, .. } => self.listed.push(selector.clone()),
+                _ => {}
             }
             if let Some(event) = self.routine(command) {
                 self.tell(event);
@@ -164,6 +181,13 @@ impl Stage {
             _ => return None,
         };
         Some(Event::Answered { token, answer })
+    }
+
+    /// A table in which everything is of `a`.
+    fn kept() -> Kept {
+        let share = Share { id: "a".parse().unwrap(), weight: 100 };
+        let slots = Slots::empty(64).unwrap().with_members(&[share], &Load::unknown());
+        Kept::new(1, &slots)
     }
 
     /// The writes of labels that are open.
@@ -211,12 +235,22 @@ impl Stage {
 
     #[track_caller]
     fn label_request(&mut self) -> (Token, LabelChange) {
+        let (token, _, change) = self.write_request();
+        (token, change)
+    }
+
+    #[track_caller]
+    fn write_request(&mut self) -> (Token, ObjectName, LabelChange) {
         let index =
             self.open.iter().position(|command| matches!(command, Command::WriteObject { .. }));
         match self.open.remove(index.expect("a write of labels")) {
-            Command::WriteObject { token, change, .. } => (token, change),
+            Command::WriteObject { token, name, change, .. } => (token, name, change),
             _ => unreachable!(),
         }
+    }
+
+    fn has_read_request(&self) -> bool {
+        self.open.iter().any(|command| matches!(command, Command::ReadObject { .. }))
     }
 }
 

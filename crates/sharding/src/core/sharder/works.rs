@@ -24,10 +24,16 @@ pub(super) const UNASSIGNED_MAX: usize = 10_000;
 const WRITES_MAX: usize = 32;
 /// Conflicts after which an object has to wait.
 const REREADS_MAX: u32 = 5;
+/// An object of an instance that is gone is left where it is after so many failures, or after so many
+/// refusals, lest it keep everything else from going. Within a minute, and within seconds.
+const FAILURES_MAX: u32 = 6;
+const REFUSALS_MAX: u32 = 3;
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(5 * 60);
 /// How often an object that is overdue is looked at.
 const OVERDUE_EVERY: Duration = Duration::from_secs(5);
+/// How rarely a child asks for its parent in the end.
+const PARENT_EVERY_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Works {
@@ -38,6 +44,8 @@ pub(super) struct Works {
     moving: BTreeSet<ObjectName>,
     /// To be drained when there is room, each once; never more than there are on their way.
     queued: BTreeSet<ObjectName>,
+    /// Children that wait until their parent is settled, each on its way itself.
+    waiting: BTreeMap<ObjectName, BTreeSet<ObjectName>>,
     pub(super) listings: Listings,
     /// Unassigned objects were dropped: everything is to be looked for.
     pub(super) has_overflown: bool,
@@ -54,6 +62,9 @@ pub struct Traffic {
     pub overdue: usize,
     /// One of those that are overdue.
     pub overdue_example: Option<ObjectName>,
+    /// With an instance that is gone, and cannot be labelled for another. On their way no more.
+    pub stuck: usize,
+    pub stuck_example: Option<ObjectName>,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +78,10 @@ pub(super) struct Work {
     meanwhile: Option<Object>,
     rereads: u32,
     failures: u32,
+    /// Failures that were refusals.
+    refusals: u32,
+    /// How often it was found that its parent has to go first.
+    waits: u32,
     /// After a failure nobody knows how the object stands.
     must_read: bool,
     /// Whether the server has answered how it stands since it was taken up. Lists and watches may be
@@ -210,6 +225,17 @@ impl Works {
         redirected
     }
 
+    /// Children of what these had are looked for with whomever they are.
+    pub(super) fn look_everywhere_for_children_of(&mut self, ids: &BTreeSet<InstanceId>) {
+        for work in self.all.values_mut() {
+            if let Family::Wanted { from } = &mut work.family
+                && from.as_ref().is_some_and(|id| ids.contains(id))
+            {
+                *from = None;
+            }
+        }
+    }
+
     /// Whether something is being taken from an instance that is gone.
     pub(super) fn is_taking_from(&self, id: &InstanceId) -> bool {
         let mut flying = self.flights.values().filter_map(|name| self.all.get(name));
@@ -223,19 +249,49 @@ impl Works {
     pub(super) fn on_not_unassigned(&mut self, name: &ObjectName, now: Moment) {
         let is_idle = |work: &&mut Work| work.doing.is_none() && work.object.shard.is_none();
         let Some(work) = self.all.get_mut(name).filter(is_idle) else { return };
-        // Its parent waits for a child that was sent ahead: where it is by now has to be known.
-        if matches!(work.family, Family::Following { .. }) {
+        // Its parent waits for a child that was sent ahead: where it is by now has to be known. And what
+        // the server has told to be nobody's may be so still: the watch may be behind, and children have
+        // to go before it.
+        if matches!(work.family, Family::Following { .. }) || work.is_confirmed {
             work.must_read = true;
             return self.look_at(name, now);
         }
         self.remove(name);
+        self.wake_children(name, now);
     }
 
     pub(super) fn remove(&mut self, name: &ObjectName) -> Option<Work> {
         self.agenda.remove(name);
         self.moving.remove(name);
         self.queued.remove(name);
-        self.all.remove(name)
+        let work = self.all.remove(name)?;
+        if let Role::Child { parent, .. } = &work.role {
+            self.stop_waiting(parent, name);
+        }
+        Some(work)
+    }
+
+    /// The child is looked at when its parent is settled.
+    fn wait_for_parent(&mut self, parent: ObjectName, child: ObjectName) {
+        self.waiting.entry(parent).or_default().insert(child);
+    }
+
+    fn stop_waiting(&mut self, parent: &ObjectName, child: &ObjectName) {
+        let Some(children) = self.waiting.get_mut(parent) else { return };
+        children.remove(child);
+        if children.is_empty() {
+            self.waiting.remove(parent);
+        }
+    }
+
+    /// The parent is settled.
+    fn wake_children(&mut self, parent: &ObjectName, now: Moment) {
+        for child in self.waiting.remove(parent).unwrap_or_default() {
+            if let Some(work) = self.all.get_mut(&child) {
+                work.waits = 0;
+                self.agenda.set(&child, now);
+            }
+        }
     }
 
     fn add(
@@ -254,6 +310,8 @@ impl Works {
             meanwhile: None,
             rereads: 0,
             failures: 0,
+            refusals: 0,
+            waits: 0,
             must_read: false,
             is_confirmed: false,
             has_children,
@@ -322,8 +380,10 @@ impl Sharder {
             return;
         }
         let has_children = self.options.kinds.has_children(&object.name.kind);
-        let family =
-            if is_listed && has_children { Family::Wanted { from: None } } else { Family::None };
+        // Before everything was looked at once, nobody knows where its children are: it may have been
+        // given up to another leader.
+        let may_have_children = has_children && (is_listed || !self.has_counted());
+        let family = if may_have_children { Family::Wanted { from: None } } else { Family::None };
         self.works.add(object, (role, has_children), family, now);
     }
 

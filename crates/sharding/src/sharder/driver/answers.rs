@@ -7,13 +7,15 @@ use kubekit::backoff::Backoff;
 use tokio::time::Instant;
 
 use super::{Driver, RETRY_FIRST, RETRY_MAX, WARN_EVERY};
+use crate::core::names::InstanceId;
 use crate::core::sharder::{Answer, Event, News, Token};
 use crate::kubernetes::{Error, Meaning};
 use crate::sharder::hand::Outcome;
 use crate::sharder::pages::Cursor;
 
-/// What the table is called where resources are.
+/// What the table is called where resources are, and the labels of Leases.
 const TABLE: &str = "table";
+const STATES: &str = "states";
 
 /// What was under way has ended.
 pub(super) enum Done {
@@ -42,7 +44,16 @@ pub(super) enum Done {
     TableRead(Result<Event, Error>),
     ReadTableAgain,
     StatusWritten(Result<(), Error>),
-    Shown,
+    Shown {
+        id: InstanceId,
+        namespace: String,
+        result: Result<(), Error>,
+    },
+    /// After a wait: it may be asked for again.
+    NotShown {
+        id: InstanceId,
+        namespace: String,
+    },
 }
 
 // === impl Driver ===
@@ -89,7 +100,19 @@ impl Driver {
                     self.on_error(&error);
                 }
             }
-            Done::Shown => {}
+            Done::Shown { result: Ok(()), .. } => {
+                self.backoffs.remove(STATES);
+            }
+            Done::Shown { id, namespace, result: Err(error) } => {
+                self.on_error(&error);
+                // The core asks at once.
+                let wait = self.wait_for(STATES);
+                self.under_way.push(Box::pin(async move {
+                    tokio::time::sleep(wait).await;
+                    Done::NotShown { id, namespace }
+                }));
+            }
+            Done::NotShown { id, namespace } => self.tell(Event::NotShown { id, namespace }),
         }
     }
 

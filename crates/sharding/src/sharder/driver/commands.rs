@@ -37,8 +37,8 @@ impl Driver {
                 answered(token, within(timeout, hand.delete_lease(lease)))
             }
             Command::ShowState { id, namespace, word } => Box::pin(async move {
-                hand.show_state(id, namespace, word).await;
-                Done::Shown
+                let result = hand.show_state((&id, &namespace), word).await;
+                Done::Shown { id, namespace, result }
             }),
             Command::WriteTable { token, kept, version } => {
                 let epoch = kept.epoch;

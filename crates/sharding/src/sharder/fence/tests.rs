@@ -106,6 +106,14 @@ async fn the_fence_of_somebody_else_is_left_alone() {
 }
 
 #[tokio::test]
+async fn what_refuses_nothing_is_no_fence_whoever_installed_it() {
+    let server = Server::with_fence_of("kubectl");
+    let mut fence = Fence::new(server.client(), &names());
+    let found = fence.tend((&names(), &spec("External"), HOME)).await;
+    assert_eq!((found, fence.settles_in()), (Fencing::Outdated, None));
+}
+
+#[tokio::test]
 async fn without_rights_to_fences_there_is_none_to_remove() {
     let server = Server::new(403);
     let mut fence = Fence::new(server.client(), &names());

@@ -18,6 +18,10 @@ pub(crate) enum Fault {
     ForceBeforeDeadline,
     /// A reconcile goes on without looking at its Lease.
     NoPollCheck,
+    /// An instance says that it has seen what it is to give up, and works on.
+    SeenBeforeStopped,
+    /// The sharder finds no children.
+    ChildrenForgotten,
     /// While there is trouble, nothing is given to anybody.
     AssignsLate,
     /// Lists show the sharder nothing, so that it counts nothing.

@@ -271,6 +271,11 @@ impl World {
         let Some(current) = process.runs.get_mut(name).filter(|it| it.number == run) else {
             return Ok(());
         };
+        if may && current.is_cancelled && self.plot.fault == Some(Fault::SeenBeforeStopped) {
+            let news = Fact::Stepped(current.uid.clone(), process.worker());
+            self.step_later(number, name, run);
+            return self.tell_history(news);
+        }
         if !may || current.steps_left == 0 || current.is_cancelled {
             return self.end_run(number, name);
         }
@@ -291,6 +296,9 @@ impl World {
     fn cancel(&mut self, number: usize, name: &ObjectName) -> Result<(), Violation> {
         if let Some(run) = self.processes[number].runs.get_mut(name) {
             run.is_cancelled = true;
+        }
+        if self.plot.fault == Some(Fault::SeenBeforeStopped) {
+            return Ok(());
         }
         if self.chance.once_in(2) { self.end_run(number, name) } else { Ok(()) }
     }

@@ -58,6 +58,16 @@ fn a_move_before_its_deadline_is_found() {
 }
 
 #[test]
+fn an_instance_that_says_it_has_seen_and_works_on_is_found() {
+    check_found(Fault::SeenBeforeStopped, &["taken by force", "worked on by"]);
+}
+
+#[test]
+fn a_parent_that_goes_before_its_children_is_found() {
+    check_found(Fault::ChildrenForgotten, &["and its child"]);
+}
+
+#[test]
 fn an_object_that_waits_too_long_for_its_owner_is_found() {
     check_found(Fault::AssignsLate, &["while somebody was ready"]);
 }

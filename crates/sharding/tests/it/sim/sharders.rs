@@ -184,6 +184,11 @@ impl World {
         {
             objects.clear();
         }
+        if let (Some(Fault::ChildrenForgotten), Answer::Children(children)) =
+            (self.plot.fault, &mut answer)
+        {
+            children.clear();
+        }
         if self.plot.fault != Some(Fault::ForceBeforeDeadline) {
             return answer;
         }

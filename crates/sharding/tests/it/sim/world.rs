@@ -34,6 +34,10 @@ const WAIT_MAX_CALM: Duration = Duration::from_secs(20);
 /// The same where much does: as long as both sharders may be away, and then as long as an instance may
 /// be silent or expected back.
 const WAIT_MAX_ROUGH: Duration = Duration::from_secs(180);
+/// How late a sharder may see that an instance is ready no more, where nothing goes wrong.
+const SIGHT_MAX_CALM: Duration = Duration::from_secs(1);
+/// The same where its watch may hang.
+const SIGHT_MAX_ROUGH: Duration = Duration::from_secs(75);
 const SHARDERS: usize = 2;
 /// How far apart the sharders' clocks are at most.
 const SKEW_MS: u64 = 1000;
@@ -139,6 +143,7 @@ impl World {
             is_fenced: plot.is_fenced,
             skew: Duration::from_millis(2 * SKEW_MS),
             unassigned_max: if plot.is_rough { WAIT_MAX_ROUGH } else { WAIT_MAX_CALM },
+            sight_max: if plot.is_rough { SIGHT_MAX_ROUGH } else { SIGHT_MAX_CALM },
         };
         let mut world = Self {
             server: Server::new(kinds, plot.is_fenced),

@@ -37,7 +37,6 @@ pub(super) fn failure(error: admin::Error) -> Failure {
         admin::Error::NoTable { .. } => {
             (Exit::No, "`windlass sharder status` tells whether a sharder and instances are there")
         }
-        admin::Error::NoSlots { .. } => (Exit::No, "only rings with `algorithm: Slots` have them"),
         admin::Error::Change(_) => (Exit::No, "`windlass sharder status` lists the instances"),
         admin::Error::NoKind { .. } => (Exit::No, "add it to the `resources` of a Ring"),
         admin::Error::Ambiguous { .. } => (Exit::Usage, "write one of them, with its group"),

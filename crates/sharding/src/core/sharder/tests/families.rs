@@ -76,3 +76,34 @@ fn a_child_that_went_elsewhere_meanwhile_is_sent_on() {
     read(&mut stage, child(6, Some("b")));
     assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))]);
 }
+
+/// Its child had been taken from it while it was dead; it came back, and gave the parent up in order.
+/// Only what it still had was looked for, and the parent went before its child.
+#[test]
+fn a_child_that_was_taken_from_who_came_back_goes_before_its_parent() {
+    let mut stage = Stage::settled(&["a", "b"], vec![object("x", 5, Some("a"))]);
+    stage.become_another(with_children(&[]), &[child(5, Some("a"))]);
+    stage.open.clear();
+    let_die(&mut stage);
+    let (token, name, _) = stage.write_request();
+    assert_eq!(name, child(5, None).name);
+    stage.controlled = vec![child(6, Some("b"))];
+    stage.open.clear();
+    stage.answer(token, Answer::Object(Box::new(child(6, Some("b")))));
+    assert_eq!(stage.sharder.whose_children(Some("a".parse().unwrap())), None, "with anybody");
+    let b = Some("b".parse().unwrap());
+    assert_eq!(stage.sharder.whose_children(b.clone()), b);
+}
+
+/// A watch that was behind told of an assignment of long ago: the parent was forgotten, and when the
+/// watch had come to what it had been given up, it passed for a new object, without children.
+#[test]
+fn a_watch_that_is_behind_does_not_make_a_parent_forget_its_children() {
+    let mut stage = sending_ahead();
+    stage.tell(Event::NotUnassigned(object("x", 2, None).name));
+    read(&mut stage, object("x", 5, None));
+    assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))], "not the parent yet");
+    let (token, _) = stage.label_request();
+    stage.answer(token, Answer::Object(Box::new(child(6, Some("a")))));
+    assert_eq!(stage.labels(), [("x".to_owned(), shard("a"))]);
+}

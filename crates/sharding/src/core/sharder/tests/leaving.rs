@@ -51,11 +51,13 @@ fn what_the_last_instance_has_left_is_stripped_under_its_lease() {
 #[test]
 fn children_of_what_leaves_are_stripped_after_their_parent() {
     let mut stage = becoming(with_children(&[parent_kind()]), &[child(5, Some("a"))]);
-    read_parent(&mut stage, object("x", 5, Some("a")));
-    let changes = stage.labels();
-    assert!(matches!(changes[..], [(_, LabelChange::Drain(_))]), "{changes:?}");
-    stage.open.clear();
-    stage.pass(secs(1));
+    let (token, change) = stage.label_request();
+    assert!(matches!(change, LabelChange::Drain(_)), "{change:?}");
+    assert_eq!(stage.labels(), [], "not the child yet");
+    let drained = object("x", 6, Some("a")).with(&change);
+    stage.answer(token, Answer::Object(Box::new(drained)));
+    let given_up = Box::new(object("x", 7, None));
+    stage.tell(Event::Unassigned { object: given_up, is_listed: false });
     read_parent(&mut stage, object("x", 7, None));
     assert_eq!(stage.labels(), [("c".to_owned(), LabelChange::Clear)]);
 }

@@ -1,6 +1,6 @@
 //! What to do with one object.
 
-use super::{Doing, OVERDUE_EVERY, RETRY_AFTER};
+use super::{Doing, OVERDUE_EVERY, PARENT_EVERY_MAX, RETRY_AFTER};
 use crate::core::handover::{
     Owner, Question, SEEN_MARGIN, Step, Target, Verdict, Wait, judge, judge_child,
     judge_child_outside, judge_orphan,
@@ -54,7 +54,7 @@ impl Sharder {
             (Role::Main { key }, _) => self.verdict(&work.object, key, work.epoch, now),
             (Role::Child { key, .. }, _) => match self.owner_of(&work.object, now) {
                 Some(Owner::Gone { .. }) => self.verdict(&work.object, key, None, now),
-                _ => return self.ask_parent(name),
+                _ => return self.ask_parent(name, now),
             },
         };
         self.carry_out(name, verdict, now);
@@ -106,7 +106,8 @@ impl Sharder {
             Some(State::Dead | State::Released | State::Orphan) => {
                 let is_free = !self.roster.is_contested(id, now);
                 let is_child = !self.options.kinds.main.contains_key(&object.name.kind);
-                Owner::Gone { is_held: is_free && self.departures.is_held(id, is_child, now.mono) }
+                let object = (&object.name, is_child);
+                Owner::Gone { is_held: is_free && self.departures.is_held(id, object, now.mono) }
             }
             // Nobody has heard of it. It is waited for, as if its Lease had vanished.
             None => Owner::Silent,
@@ -124,6 +125,8 @@ impl Sharder {
     /// Nothing is left to do with it.
     pub(super) fn finish(&mut self, name: &ObjectName, now: Now) {
         let Some(work) = self.works.remove(name) else { return };
+        self.departures.on_done(name);
+        self.works.wake_children(name, now.mono);
         match &work.role {
             Role::Child { parent, .. } => self.on_child_done(parent, name, now.mono),
             Role::Main { .. } => self.census.on_moved(work.origin, work.object.shard),
@@ -132,6 +135,7 @@ impl Sharder {
     }
 
     fn let_wait(&mut self, name: &ObjectName, wait: Wait, now: Now) {
+        let is_kept_back = self.is_kept_back(name);
         let Some(work) = self.works.all.get_mut(name) else { return };
         match wait {
             Wait::Acknowledgement { deadline } => {
@@ -150,20 +154,44 @@ impl Sharder {
                 }
                 self.works.agenda.set(name, now.mono + OVERDUE_EVERY);
             }
-            Wait::Parent => self.works.agenda.set(name, now.mono + RETRY_AFTER),
+            Wait::Parent => self.wait_for_parent(name, now),
+            // A child of it has to go first, and cannot.
+            Wait::Hold if is_kept_back => self.stay(name),
             // What stays with its owner need not be remembered: a change of members looks for it.
             Wait::Owner | Wait::Target | Wait::Instance
                 if work.object.shard.is_some() && !work.is_draining() =>
             {
-                let owner = work.object.shard.clone();
-                if let Some(departed) = owner.as_ref().and_then(|id| self.departures.get_mut(id)) {
-                    departed.on_stayed();
-                }
-                self.passes.add_donors(owner);
-                self.works.remove(name);
+                self.passes.add_donors(work.object.shard.clone());
+                self.stay(name);
             }
             Wait::Owner | Wait::Target | Wait::Instance | Wait::Hold => {}
         }
+    }
+
+    /// It is no longer remembered, and stays with its owner.
+    fn stay(&mut self, name: &ObjectName) {
+        let owner = self.works.remove(name).and_then(|work| work.object.shard);
+        if let Some(departed) = owner.and_then(|id| self.departures.get_mut(&id)) {
+            departed.on_stayed();
+        }
+    }
+
+    fn is_kept_back(&self, name: &ObjectName) -> bool {
+        let owner = self.works.all.get(name).and_then(|work| work.object.shard.as_ref());
+        owner.is_some_and(|id| self.departures.is_kept_back(id, name))
+    }
+
+    /// What its parent waits for may take long: it is told of the end of that, and asks ever more
+    /// rarely besides.
+    fn wait_for_parent(&mut self, name: &ObjectName, now: Now) {
+        let Some(work) = self.works.all.get_mut(name) else { return };
+        let pause = RETRY_AFTER.saturating_mul(1 << work.waits.min(10)).min(PARENT_EVERY_MAX);
+        work.waits += 1;
+        if let Role::Child { parent, .. } = &work.role {
+            let parent = parent.clone();
+            self.works.wait_for_parent(parent, name.clone());
+        }
+        self.works.agenda.set(name, now.mono + pause);
     }
 
     fn step(&mut self, name: &ObjectName, step: Step, now: Now) {
@@ -178,11 +206,6 @@ impl Sharder {
                 self.works.moving.insert(name.clone());
             }
             Step::Assign(to) if !self.may_assign(name, to, now) => return,
-            Step::Force(_) => {
-                let from = self.works.all.get(name).and_then(|work| work.object.shard.clone());
-                let news = from.map(|from| News::Forced { object: name.clone(), from });
-                self.out.extend(news.map(Command::Tell));
-            }
             _ => {}
         }
         self.write(name, step, now);
@@ -211,12 +234,16 @@ impl Sharder {
         self.out.push(Command::WriteObject { token, name: name.clone(), version, change });
     }
 
-    /// A child's owner lives, or it has none: its parent knows.
-    fn ask_parent(&mut self, name: &ObjectName) {
-        let (token, generation) = (self.token(), self.membership.generation());
-        let Some(work) = self.works.all.get_mut(name) else { return };
+    /// A child's owner lives, or it has none: its parent knows, unless that is on its way itself.
+    fn ask_parent(&mut self, name: &ObjectName, now: Now) {
+        let Some(work) = self.works.all.get(name) else { return };
         let Role::Child { parent, .. } = &work.role else { return };
         let parent = parent.clone();
+        if self.works.has(&parent) {
+            return self.wait_for_parent(name, now);
+        }
+        let (token, generation) = (self.token(), self.membership.generation());
+        let Some(work) = self.works.all.get_mut(name) else { return };
         work.doing = Some((token, Doing::ReadParent { generation }));
         self.works.flights.insert(token, name.clone());
         self.out.push(Command::ReadObject { token, name: parent });

@@ -85,8 +85,10 @@ impl World {
 
     /// Tables turn, and sometimes turn back while objects are draining.
     pub(super) fn reweigh(&mut self, number: usize) {
-        let weight = WEIGHTS[self.chance.below(WEIGHTS.len())].to_owned();
-        self.set_weight(number, Some(weight));
+        let weight = WEIGHTS[self.chance.below(WEIGHTS.len())];
+        // A weight outlives restarts, and somebody has to take the objects.
+        let weight = if number == 0 && weight == "0" { "100" } else { weight };
+        self.set_weight(number, Some(weight.to_owned()));
     }
 
     pub(crate) fn set_weight(&mut self, number: usize, weight: Option<String>) {
