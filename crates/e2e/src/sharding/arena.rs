@@ -40,9 +40,9 @@ pub const SETTLE_WAIT: Duration = Duration::from_secs(60);
 /// until whoever is to have it has been silent for twice its D.
 const UNASSIGNED_MAX: Duration = Duration::from_secs(45);
 
-/// How long a sharder may think that an instance is ready which is not: while its watch is away, as over
-/// a restart of the API server.
-const SIGHT_MAX: Duration = Duration::from_secs(30);
+/// How long a sharder may seem to think that an instance is ready which is not: while its watch is away,
+/// as over a restart of the API server, or while ours is, which tells when an object got its label.
+const SIGHT_MAX: Duration = Duration::from_secs(45);
 
 /// The instances' account.
 pub const ACCOUNT: &str = "checksums";

@@ -26,6 +26,15 @@ fn worker(id: &str) -> Worker {
     Worker { id: id.parse().unwrap(), incarnation: format!("{id}-first") }
 }
 
+fn terms() -> Terms {
+    Terms {
+        is_fenced: true,
+        skew: Duration::ZERO,
+        unassigned_max: Duration::from_secs(5),
+        sight_max: Duration::from_secs(10),
+    }
+}
+
 fn wall(seconds: u64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + i64::try_from(seconds).unwrap()).unwrap()
 }
@@ -98,13 +107,11 @@ impl Witnesses {
 
     #[track_caller]
     fn check(&self, expected: &str) {
-        self.check_behind(true, expected);
+        self.check_on(terms(), expected);
     }
 
     #[track_caller]
-    fn check_behind(&self, is_fenced: bool, expected: &str) {
-        let (unassigned_max, sight_max) = (Duration::from_secs(5), Duration::from_secs(10));
-        let terms = Terms { is_fenced, skew: Duration::ZERO, unassigned_max, sight_max };
+    fn check_on(&self, terms: Terms, expected: &str) {
         let verdict = self.evidence.about(&names(), "shop").judge(terms);
         let words = verdict.map_or_else(|error| error.to_string(), |_| "nothing broken".to_owned());
         assert!(words.contains(expected), "{words}");
@@ -136,14 +143,14 @@ fn a_watch_that_lags_accuses_nobody() {
     for seen in &mut it.evidence.seen {
         seen.at = Duration::from_secs(60);
     }
-    it.check("nothing broken");
+    it.check_on(Terms { sight_max: Duration::from_secs(60), ..terms() }, "nothing broken");
 }
 
 /// Versions order what two watches tell of in one moment.
 #[test]
 fn versions_say_what_came_first() {
     let mut it = Witnesses::new();
-    it.lease(6, "a", SHARDER).label(6, "x", "b");
+    it.lease(6, "a", SHARDER).label(6, "child", "b");
     let count = it.evidence.seen.len();
     it.evidence.seen.swap(count - 2, count - 1);
     it.check("nothing broken");
@@ -161,7 +168,7 @@ fn ack_while_busy() {
 fn lease_loss_ignored() {
     let mut it = Witnesses::new();
     it.work(2, "a", Step::Began);
-    it.lease(6, "a", SHARDER).label(7, "x", "b").work(8, "b", Step::Began);
+    it.lease(6, "a", SHARDER).label(7, "child", "b").label(7, "x", "b").work(8, "b", Step::Began);
     it.check("is worked on by b (b-first) and by a (a-first)");
 }
 
@@ -209,8 +216,9 @@ fn force_before_deadline() {
 fn seen_before_stopped() {
     let mut it = Witnesses::new();
     it.label(3, "x", "a+").work(4, "a", Step::Began).label(31, "x", "b");
-    it.check_behind(false, "was taken by force from a (a-first), who worked on it");
-    it.check_behind(true, "nothing broken");
+    let unfenced = Terms { is_fenced: false, ..terms() };
+    it.check_on(unfenced, "was taken by force from a (a-first), who worked on it");
+    it.check("nothing broken");
 }
 
 #[test]
@@ -244,7 +252,7 @@ fn an_object_forgotten_for_a_while() {
 fn no_poll_check() {
     let mut it = Witnesses::new();
     it.work(2, "a", Step::Began).stop(3, "a");
-    it.lease(6, "a", SHARDER).label(7, "x", "b").work(8, "b", Step::Began);
+    it.lease(6, "a", SHARDER).label(7, "child", "b").label(7, "x", "b").work(8, "b", Step::Began);
     it.work(9, "b", Step::Ended).work(10, "a", Step::Went);
     it.check("is worked on by a (a-first), after another had begun");
 }
