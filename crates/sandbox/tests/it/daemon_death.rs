@@ -62,6 +62,20 @@ async fn await_gone(word: &str) {
     wait_for("the command to be gone", || processes_with(word).is_empty().then_some(())).await;
 }
 
+/// Waits for the shim's last word, which comes after the command is gone: whoever opens the folder
+/// before kills the shim over it.
+async fn await_result(dir: &Path) {
+    let records = dir.join("data/records");
+    wait_for("the shim to end", || {
+        let mut files = std::fs::read_dir(&records).unwrap();
+        let path = files.next().unwrap().unwrap().path();
+        let bytes = std::fs::read(path).unwrap();
+        // The result lies in the last half of the record.
+        bytes[4096..].iter().any(|byte| *byte != 0).then_some(())
+    })
+    .await;
+}
+
 async fn reopen(dir: &Path) -> (Host, sandbox::Leftovers) {
     open(Kind::Process, dir).await
 }
@@ -71,6 +85,7 @@ async fn the_deadline_is_held_without_a_daemon() {
     let daemon = Daemon::start(&spec(&["sleep", "200001"]), SOON, "started");
     let dir = daemon.kill();
     await_gone("200001").await;
+    await_result(dir.path()).await;
     let (_host, leftovers) = reopen(dir.path()).await;
     assert_eq!(leftovers.ended.len(), 1, "the shim kept that it was stopped: {leftovers:?}");
     assert_eq!(leftovers.ended[0].ended.outcome, sandbox::Outcome::Stopped);
@@ -121,15 +136,7 @@ async fn a_result_that_nobody_heard_is_found() {
     let script = "read line < /dev/null; sleep 0.3; exit 6";
     let daemon = Daemon::start(&shell(script), FAR, "started");
     let dir = daemon.kill();
-    let records = dir.path().join("data/records");
-    wait_for("the shim to end", || {
-        let mut files = std::fs::read_dir(&records).unwrap();
-        let path = files.next().unwrap().unwrap().path();
-        let bytes = std::fs::read(path).unwrap();
-        // The result lies in the last half of the record.
-        bytes[4096..].iter().any(|byte| *byte != 0).then_some(())
-    })
-    .await;
+    await_result(dir.path()).await;
     let (_host, leftovers) = reopen(dir.path()).await;
     assert_eq!(leftovers.ended.len(), 1, "{leftovers:?}");
     assert_eq!(leftovers.ended[0].ended.outcome, exited(6));
