@@ -46,7 +46,7 @@ fn alerts_are_rules_of_prometheus() {
     let text = fs::read_to_string(folder.join("prometheus-rules.yaml")).unwrap();
     let rules: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
     let rules = rules["groups"][0]["rules"].as_array().unwrap();
-    assert_eq!(rules.len(), 4);
+    assert_eq!(rules.len(), 5);
     for rule in rules {
         for field in ["alert", "expr"] {
             assert!(rule[field].is_string(), "{field} of {rule}");
