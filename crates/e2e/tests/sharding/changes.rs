@@ -138,7 +138,7 @@ async fn without_a_fence_a_stolen_label_is_mended_and_told(stage: &Stage) -> Res
     // Another namespace of the ring: all of it is counted anew.
     let more = namespace_of(&arena, "stolen-more");
     stage.world.server.kubectl().create(&[more]).await?;
-    stage.wait_event(name, "somebody labelled it for b-0").await?;
+    stage.wait_event(&[name], "somebody labelled it for b-0").await?;
     wait_for("it to be back", SETTLE_WAIT, async || {
         let standing = arena.standings().await?.remove(name).context("it is there")?;
         let is_back = standing.shard.as_deref() == Some("a-0") && !standing.is_draining;

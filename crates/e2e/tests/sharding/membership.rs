@@ -65,7 +65,7 @@ async fn silence_makes_unknown_then_dead_in_time_and_the_dead_come_back(
     arena.wait_state("a-0", "dead", wait).await?;
     within(renewed, LEASE * 2)?;
     arena.wait_spread(&["b-0"]).await?;
-    stage.wait_event(&arena.name, "instance a-0 is dead").await?;
+    stage.wait_event(&[&arena.name], "instance a-0 is dead").await?;
     wait_free(&arena, "a-0").await?;
     let _a = Puppet::rejoin(&stage.world, &arena, "a-0").await?;
     arena.wait_state("a-0", "ready", SETTLE_WAIT).await?;
@@ -168,7 +168,7 @@ async fn an_id_in_two_namespaces_is_the_elders(stage: &Stage) -> Result<()> {
         })
     })
     .await?;
-    stage.wait_event(&arena.name, "younger").await?;
+    stage.wait_event(&[&arena.name], "younger").await?;
     ensure!(arena.standings().await? == before, "objects moved");
     finish(stage, &arena).await
 }
@@ -181,7 +181,7 @@ async fn a_bad_weight_counts_as_the_usual_one_and_none_empties(stage: &Stage) ->
     let _a = Puppet::join_as(&stage.world, &arena, "a-0", &bad).await?;
     let _b = Puppet::join(&stage.world, &arena, "b-0").await?;
     arena.wait_spread(&["a-0", "b-0"]).await?;
-    stage.wait_event(&arena.name, "virtual-nodes label of a-0").await?;
+    stage.wait_event(&[&arena.name], "virtual-nodes label of a-0").await?;
     let none = json!({"metadata": {"labels": {weight: "0"}}});
     patch_lease(&arena, "b-0", &none).await?;
     arena.wait_spread(&["a-0"]).await?;

@@ -237,13 +237,15 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until an Event about something of this name says something with these words.
-    pub(crate) async fn wait_event(&self, about: &str, words: &str) -> Result<()> {
+    /// Waits until an Event about something of one of these names says something with these words.
+    pub(crate) async fn wait_event(&self, names: &[&str], words: &str) -> Result<()> {
         let kubectl = self.world.server.kubectl();
         wait_for(&format!("an Event with `{words}`"), SETTLE_WAIT, async || {
             let events = kubectl.json(&["get", "events.events.k8s.io", "--all-namespaces"]).await?;
             let items = events["items"].as_array().cloned().unwrap_or_default();
-            let about = items.iter().filter(|event| event["regarding"]["name"] == about);
+            let is_about =
+                |event: &&Value| names.iter().any(|name| event["regarding"]["name"] == *name);
+            let about = items.iter().filter(is_about);
             let notes: Vec<&str> = about.filter_map(|event| event["note"].as_str()).collect();
             Ok(if notes.iter().any(|note| note.contains(words)) {
                 Level::Reached(())

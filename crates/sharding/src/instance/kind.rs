@@ -11,10 +11,14 @@ use crate::core::instance::{Event, Outcome};
 use crate::core::names::{InstanceId, Names};
 use crate::core::object::{GroupKind, LabelChange, Object, ObjectName, Version};
 use crate::core::spec::GroupResource;
-use crate::kubernetes::{Error, Meaning, Objects, Served, discover};
+use crate::kubernetes::{Error, Meaning, Objects, Served, Verb, discover};
 
 /// How long an acknowledgement may take before its object is looked at anew.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long all that is to be given up may take to be listed. It is asked for when a watch may hang,
+/// and then other connections may hang too: each question that is given up costs one of them.
+const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A kind, as those who work on it know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,6 +86,13 @@ impl Kind {
 
     /// All that the selector selects, as they are now.
     pub(super) async fn list(&self, selector: &str) -> Result<Vec<Object>, Error> {
+        let about = || self.subject.resource.to_string();
+        let timed_out = |_elapsed| Error::TimedOut { verb: Verb::List, about: about() };
+        let listed = tokio::time::timeout(LIST_TIMEOUT, self.list_pages(selector)).await;
+        listed.map_err(timed_out)?
+    }
+
+    async fn list_pages(&self, selector: &str) -> Result<Vec<Object>, Error> {
         let Some(objects) = self.objects().await? else { return Ok(Vec::new()) };
         let (mut all, mut token) = (Vec::new(), None);
         loop {
