@@ -1,7 +1,7 @@
 //! Instances that do not give up what they are asked for: what is taken from them, when, and what is
 //! not.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use e2e::sharding::arena::SETTLE_WAIT;
 use e2e::sharding::{Arena, Manner, Puppet, Role};
 use e2e::wait::{Level, pass, wait_for};
