@@ -3,7 +3,7 @@
 
 use std::{
     collections::VecDeque,
-    iter,
+    iter, mem,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError},
@@ -30,6 +30,10 @@ pub(crate) const SUPERSEDED_MAX: usize = 1024;
 
 /// How often readers from before a compaction, and the journal's upkeep, are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long upkeep that found no room is left alone. It may have written a good part of a segment before
+/// it did, where a limit stands below what the medium says is free.
+const FULL_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long the answer to a physical compaction waits for readers from before it: long enough for
 /// every request that is answered at once, and no matter of how fast a client takes a stream.
@@ -62,10 +66,18 @@ pub(crate) struct Housekeeping {
     /// What waits for readers to go, in order of compaction. The journal bounds it: a change is
     /// superseded once, and its place in the journal's own index is larger.
     pub(crate) waiting: VecDeque<Waiting>,
-    /// Whether the last step of upkeep found no room.
-    pub(crate) is_medium_full: bool,
+    pub(crate) room: UpkeepRoom,
     /// How long what a sweep found is left alone, for readers that are not seen from here.
     pub(crate) grace: Duration,
+}
+
+/// Whether upkeep found room, and when it looks again.
+#[derive(Debug, Default)]
+pub(crate) struct UpkeepRoom {
+    /// Whether the last step found none.
+    is_medium_full: bool,
+    /// Unless more is given up before.
+    rests_until: Option<Instant>,
 }
 
 /// Why housekeeping ended early. The store stops with it: a journal that cannot be kept in order
@@ -104,7 +116,7 @@ impl Housekeeping {
             let now = Instant::now();
             self.forget(now)?;
             self.answer_waiting(now);
-            let has_more = self.maintain()?;
+            let has_more = self.maintain(now)?;
             self.note_size()?;
             wait = if has_more { Duration::ZERO } else { LOOK_INTERVAL };
         }
@@ -126,14 +138,17 @@ impl Housekeeping {
 
     /// A full medium is no reason to stop: what is there can still be read and deleted, and writes
     /// are refused before they would fail.
-    fn maintain(&mut self) -> Result<bool, HousekeepingError> {
+    fn maintain(&mut self, now: Instant) -> Result<bool, HousekeepingError> {
+        if self.room.is_resting(now) {
+            return Ok(false);
+        }
         match self.journal.maintain() {
             Ok(has_more) => {
-                self.is_medium_full = false;
+                self.room = UpkeepRoom::default();
                 Ok(has_more)
             }
             Err(error) if error.is_medium_full() => {
-                if !std::mem::replace(&mut self.is_medium_full, true) {
+                if self.room.note_full(now) {
                     let error: &dyn std::error::Error = &error;
                     tracing::error!(error, "no room for the journal's upkeep");
                 }
@@ -171,6 +186,7 @@ impl Housekeeping {
                 .map_err(|source| HousekeepingError::Forget { source })?;
             superseded.answer();
             self.waiting.pop_front();
+            self.room.wake();
         }
         Ok(())
     }
@@ -182,6 +198,25 @@ impl Housekeeping {
             .take_while(|waiting| waiting.superseded.is_durable(&self.published))
             .filter(|waiting| now.duration_since(waiting.since) >= READERS_WAIT_MAX)
             .for_each(|waiting| waiting.superseded.answer());
+    }
+}
+
+// === impl UpkeepRoom ===
+
+impl UpkeepRoom {
+    fn is_resting(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| now < until)
+    }
+
+    /// Notes that there is no room; returns whether there was some before.
+    fn note_full(&mut self, now: Instant) -> bool {
+        self.rests_until = Some(now + FULL_PAUSE);
+        !mem::replace(&mut self.is_medium_full, true)
+    }
+
+    /// What is kept of a segment may now fit.
+    fn wake(&mut self) {
+        self.rests_until = None;
     }
 }
 
@@ -212,5 +247,24 @@ impl Superseded {
             // Whoever asked may have gone away; that changes nothing.
             drop(reply.send(Ok(Compacted { revision: self.revision })));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Upkeep copies until a write fails where the medium's free space is not what may be used, as with
+    /// a quota. It did so every 50 ms.
+    #[test]
+    fn upkeep_that_found_no_room_rests_until_wake() {
+        let (mut room, start) = (UpkeepRoom::default(), Instant::now());
+        assert!(!room.is_resting(start));
+        assert!(room.note_full(start));
+        assert!(room.is_resting(start + LOOK_INTERVAL));
+        assert!(!room.is_resting(start + FULL_PAUSE));
+        assert!(!room.note_full(start + FULL_PAUSE), "it is told once");
+        room.wake();
+        assert!(!room.is_resting(start + FULL_PAUSE));
     }
 }

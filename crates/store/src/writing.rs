@@ -13,7 +13,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     Error,
     context::Context,
-    housekeeping::{self, Housekeeping},
+    housekeeping::{self, Housekeeping, UpkeepRoom},
     lifecycle::Flow,
     sequencer::{
         self, Audience, Channels, Command, Committer, Effect, Loaded, SnapshotPoint, Writer,
@@ -72,7 +72,7 @@ impl Desk {
                 superseded: superseded_queue,
                 commands: commands.clone(),
                 waiting: VecDeque::from_iter(waiting),
-                is_medium_full: false,
+                room: UpkeepRoom::default(),
                 grace: if context.standing.is_alone() { Duration::ZERO } else { FOLLOWERS_GRACE },
             },
         };
