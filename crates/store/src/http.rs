@@ -34,7 +34,7 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 pub use self::endpoints::{Probes, Read};
-pub use self::front::{FrontPage, FrontPages};
+pub use self::front::{FrontPage, FrontPages, Making};
 pub use self::listen::Error as ListenError;
 pub(crate) use self::services::Detour;
 pub use self::services::{GrpcReply, GrpcServices};

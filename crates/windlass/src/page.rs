@@ -6,7 +6,7 @@
 //! | `gather` | asking the parts for it |
 //! | `html` | how it looks |
 //!
-//! Nothing is asked while nobody looks. Whoever looks first is shown that something is on its way.
+//! Nothing is asked while nobody looks. Whoever looks first waits for the answers.
 
 mod gather;
 mod html;
@@ -15,7 +15,7 @@ mod snapshot;
 use std::{sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
-use store::http::{FrontPage, FrontPages};
+use store::http::{FrontPage, FrontPages, Making};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -32,11 +32,14 @@ const FRESH: SignedDuration = SignedDuration::from_secs(5);
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 
+/// Nothing until somebody has looked.
+type Shown = Option<Arc<Snapshot>>;
+
 /// Gathers what the page shows.
 pub(crate) struct StatusPage {
     parts: Parts,
     looked: Arc<Notify>,
-    gathered: watch::Sender<Option<Arc<Snapshot>>>,
+    gathered: watch::Sender<Shown>,
     clock: fn() -> Timestamp,
 }
 
@@ -51,16 +54,20 @@ impl StatusPage {
     pub(crate) fn pages(&self) -> FrontPages {
         let (looked, gathered, clock) =
             (self.looked.clone(), self.gathered.subscribe(), self.clock);
-        Arc::new(move |path| {
+        Arc::new(move |path| -> Option<Making> {
             let write = match path {
                 "/" => html_page,
                 "/status.json" => json_page,
                 _ => return None,
             };
             looked.notify_one();
-            let now = clock();
-            let fresh = gathered.borrow().clone().filter(|shown| is_fresh(shown, now));
-            Some(write(fresh.as_deref(), now))
+            let mut gathered = gathered.clone();
+            Some(Box::pin(async move {
+                let is_fresh =
+                    |shown: &Shown| shown.as_ref().is_some_and(|it| it.is_fresh(clock()));
+                let shown = gathered.wait_for(is_fresh).await.ok()?.clone()?;
+                Some(write(&shown, clock()))
+            }))
         })
     }
 
@@ -81,17 +88,19 @@ impl StatusPage {
     }
 }
 
-fn is_fresh(snapshot: &Snapshot, now: Timestamp) -> bool {
-    now.duration_since(snapshot.at) < FRESH
+fn html_page(snapshot: &Snapshot, now: Timestamp) -> FrontPage {
+    FrontPage { content_type: HTML, text: html::write(snapshot, now) }
 }
 
-fn html_page(snapshot: Option<&Snapshot>, now: Timestamp) -> FrontPage {
-    let text = snapshot.map_or_else(html::on_its_way, |snapshot| html::write(snapshot, now));
-    FrontPage { content_type: HTML, text }
-}
-
-/// `null` until something was gathered.
-fn json_page(snapshot: Option<&Snapshot>, _now: Timestamp) -> FrontPage {
-    let text = serde_json::to_string(&snapshot).expect("names and numbers can be written as JSON");
+fn json_page(snapshot: &Snapshot, _now: Timestamp) -> FrontPage {
+    let text = serde_json::to_string(snapshot).expect("names and numbers can be written as JSON");
     FrontPage { content_type: JSON, text }
+}
+
+// === impl Snapshot ===
+
+impl Snapshot {
+    fn is_fresh(&self, now: Timestamp) -> bool {
+        now.duration_since(self.at) < FRESH
+    }
 }

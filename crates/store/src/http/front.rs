@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use tonic::body::Body;
@@ -15,8 +16,11 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'",
 );
 
-/// A path in, a page out, or nothing if there is none. Made at once, from what is at hand.
-pub type FrontPages = Arc<dyn Fn(&str) -> Option<FrontPage> + Send + Sync>;
+/// A path in, the making of a page out, or nothing if there is no such page.
+pub type FrontPages = Arc<dyn Fn(&str) -> Option<Making> + Send + Sync>;
+
+/// Nothing comes of it when the process stops meanwhile.
+pub type Making = BoxFuture<'static, Option<FrontPage>>;
 
 /// One page.
 #[derive(Clone, Debug, PartialEq, Eq)]

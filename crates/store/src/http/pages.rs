@@ -8,7 +8,7 @@ use tonic::body::Body;
 
 use super::access::{self, Access};
 use super::endpoints::Question;
-use super::front::FrontPage;
+use super::front::{FrontPage, Making};
 use super::gateway::Gateway;
 use super::{Content, Traffic, endpoints};
 use crate::auth::PeerIdentity;
@@ -41,7 +41,7 @@ enum Page {
     Version,
     Metrics,
     Health(Question),
-    Front(FrontPage),
+    Front(Making),
 }
 
 // === impl Pages ===
@@ -95,7 +95,9 @@ impl Pages {
                 let query = request.uri().query().unwrap_or_default();
                 question.answer(&*self.content.probes, query).await
             }
-            Some(Page::Front(page)) => page.into_response(),
+            Some(Page::Front(making)) => {
+                making.await.map_or_else(stopping, FrontPage::into_response)
+            }
         }
     }
 
@@ -147,6 +149,10 @@ pub(super) fn full(status: StatusCode, kind: HeaderValue, body: Vec<u8>) -> Resp
 
 fn not_found() -> Response<Body> {
     error_text(StatusCode::NOT_FOUND, "404 page not found")
+}
+
+fn stopping() -> Response<Body> {
+    error_text(StatusCode::SERVICE_UNAVAILABLE, "stopping")
 }
 
 fn method_not_allowed() -> Response<Body> {

@@ -17,16 +17,9 @@ const STYLE: &str = include_str!("style.css");
 
 /// How often a browser asks again.
 const REFRESH_SECONDS: u32 = 2;
-/// And while it was shown nothing yet.
-const IMPATIENT_REFRESH_SECONDS: u32 = 1;
 
 /// Enough of an id to name the task by.
 const ID_CHARACTERS: usize = 13;
-
-/// What is shown until something was gathered.
-pub(super) fn on_its_way() -> String {
-    frame(IMPATIENT_REFRESH_SECONDS, "<p class=soft>Asking everybody; a moment…</p>")
-}
 
 pub(super) fn write(snapshot: &Snapshot, now: Timestamp) -> String {
     let Snapshot { version, at, .. } = snapshot;
@@ -41,14 +34,14 @@ pub(super) fn write(snapshot: &Snapshot, now: Timestamp) -> String {
         body += "<h2>Kubernetes</h2>\n";
         body += &services(&snapshot.services);
     }
-    frame(REFRESH_SECONDS, &body)
+    frame(&body)
 }
 
-fn frame(refresh_seconds: u32, body: &str) -> String {
+fn frame(body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n\
          <meta name=viewport content=\"width=device-width\">\n\
-         <meta http-equiv=refresh content={refresh_seconds}>\n\
+         <meta http-equiv=refresh content={REFRESH_SECONDS}>\n\
          <title>windlass</title>\n<style>\n{STYLE}</style>\n<body>\n{body}\n"
     )
 }
@@ -303,11 +296,5 @@ mod tests {
         let page = body(&write(&silent, silent.at));
         assert!(page.contains("<p class=bad>silent for 2 s</p>"), "{page}");
         assert!(page.contains("a &amp; b"), "{page}");
-    }
-
-    #[test]
-    fn whoever_comes_first_is_asked_to_wait() {
-        let page = on_its_way();
-        assert!(page.contains("<meta http-equiv=refresh content=1>"), "{page}");
     }
 }

@@ -10,7 +10,8 @@ fn the_page_shows_the_store_and_a_task_that_ended() {
     let running = Running::start(folder.path());
     let socket = format!("unix://{}", folder.path().join("node.sock").display());
     succeed(&mut windlass(["run", "-N", &socket, "--name", "<b>", "--", "true"]));
-    let status = until(|| status(&running).filter(|status| status["tasks"]["known"].is_object()));
+    let status = status(&running);
+    assert!(status["tasks"]["known"].is_object(), "{status}");
     assert!(status["store"]["known"]["revision"].as_i64().unwrap() > 1, "{status}");
     let task = until(|| ended(&running));
     let told = json!([task["name"], task["state"], task["exit_code"]]);
@@ -30,13 +31,12 @@ fn only_up_has_a_page() {
     }
 }
 
-/// Nothing until the parts were asked.
-fn status(running: &Running) -> Option<Value> {
+fn status(running: &Running) -> Value {
     let answer = get(&running.address, "/status.json");
     let (_head, body) = answer.split_once("\r\n\r\n").unwrap();
-    serde_json::from_str::<Option<Value>>(body).unwrap()
+    serde_json::from_str(body).unwrap()
 }
 
 fn ended(running: &Running) -> Option<Value> {
-    status(running)?["tasks"]["known"]["ended"].get(0).cloned()
+    status(running)["tasks"]["known"]["ended"].get(0).cloned()
 }
