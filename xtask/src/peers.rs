@@ -12,6 +12,7 @@
 //! | etcd 3.7.1 | `TEST_ASSET_ETCD`, `TEST_ASSET_ETCDCTL`, `TEST_ASSET_ETCD_BENCHMARK` |
 //! | etcd 3.6.14 | the same with `36` at the end; without them, an overridden 3.7 stands in |
 //! | kubernetes 1.36.4 | `TEST_ASSET_KUBE_APISERVER`, `TEST_ASSET_KUBECTL` |
+//! | kubernetes 1.30.14 | `TEST_ASSET_KUBE_APISERVER130` |
 //! | kube-control-plane 1.36.4 | `TEST_ASSET_KUBE_SCHEDULER`, `TEST_ASSET_KUBE_CONTROLLER_MANAGER` |
 //! | kwok 0.8.0 | `TEST_ASSET_KWOK` |
 //! | etcd-client 0.21.1 | `TEST_ASSET_ETCD_CLIENT` |

@@ -21,6 +21,8 @@ pub enum Asset {
     /// The second oracle.
     Etcd36,
     KubeApiserver,
+    /// Of the oldest Kubernetes that the services are made for.
+    KubeApiserver130,
     KubeScheduler,
     KubeControllerManager,
     Kubectl,
@@ -48,6 +50,7 @@ impl Asset {
             Self::Etcdctl => "TEST_ASSET_ETCDCTL",
             Self::Etcd36 => "TEST_ASSET_ETCD36",
             Self::KubeApiserver => "TEST_ASSET_KUBE_APISERVER",
+            Self::KubeApiserver130 => "TEST_ASSET_KUBE_APISERVER130",
             Self::KubeScheduler => "TEST_ASSET_KUBE_SCHEDULER",
             Self::KubeControllerManager => "TEST_ASSET_KUBE_CONTROLLER_MANAGER",
             Self::Kubectl => "TEST_ASSET_KUBECTL",

@@ -20,10 +20,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::assets::Asset;
-use crate::kube::{Apiserver, ApiserverOptions, Identity};
+use crate::kube::{Apiserver, ApiserverOptions, Ground, Identity};
 use crate::process::Process;
 use crate::scene::Scene;
-use crate::store::{Lane, Store, StoreOptions};
+use crate::store::{Store, StoreOptions};
 
 /// Where the service queues what it saw.
 pub const TRANSACTIONS: &str = "node-metadata-transactions";
@@ -46,13 +46,6 @@ const COMPACTION: &str = "--etcd-compaction-interval=10s";
 /// An administrator with every right RBAC can give, who is none of the service's administrators.
 pub const OUTSIDER: &str = "outsider";
 
-/// How a world differs from the usual one.
-#[derive(Clone, Debug, Default)]
-pub struct WorldOptions {
-    /// Flags of the API server.
-    pub apiserver_flags: Vec<String>,
-}
-
 /// The cluster and everything that runs for it.
 pub struct World {
     pub scene: Arc<Scene>,
@@ -70,12 +63,12 @@ pub struct World {
 impl World {
     /// What a suite in this world needs.
     #[must_use]
-    pub fn needs(lane: Lane) -> [Asset; 4] {
-        [lane.asset(), Asset::Windlass, Asset::KubeApiserver, Asset::Kubectl]
+    pub fn needs(ground: Ground) -> Vec<Asset> {
+        [&ground.needs()[..], &[Asset::Windlass]].concat()
     }
 
     /// Starts store and API server and applies the manifests; no replica runs yet.
-    pub async fn start(scene: Arc<Scene>, lane: Lane, options: &WorldOptions) -> Result<Self> {
+    pub async fn start(scene: Arc<Scene>, ground: Ground) -> Result<Self> {
         let manifests = manifests(&scene).await?;
         let home = home(&manifests)?;
         let identities = ACCOUNTS.map(|name| Identity::service_account(&home, name));
@@ -83,11 +76,12 @@ impl World {
         let audit = Audit::new(&scene)?;
         let mut flags = audit.flags();
         flags.push(COMPACTION.to_owned());
-        flags.extend(options.apiserver_flags.clone());
         let options = ApiserverOptions {
+            release: ground.release,
             flags,
             identities: [&identities[..], &[Identity::kubelet(KUBELET_NODE), outsider()]].concat(),
         };
+        let lane = ground.store;
         let store_options = StoreOptions::new(lane, "store").flags(lane.without_sync());
         let store = Store::start(&scene, &store_options).await?;
         let server = Apiserver::start(&scene, &store, &options).await?;

@@ -34,11 +34,11 @@ use tokio::sync::Mutex;
 
 use self::evidence::Seen;
 use crate::assets::Asset;
-use crate::kube::{Apiserver, ApiserverOptions, Audit, Identity};
+use crate::kube::{Apiserver, ApiserverOptions, Audit, Ground, Identity};
 use crate::process::{Process, Program};
 use crate::replica::Replica;
 use crate::scene::Scene;
-use crate::store::{Lane, Store, StoreOptions};
+use crate::store::{Store, StoreOptions};
 
 /// Of a Deployment that nobody runs: there is no controller manager in this cluster.
 const IMAGE: &str = "windlass";
@@ -69,18 +69,20 @@ pub struct World {
 impl World {
     /// What a suite in this world needs.
     #[must_use]
-    pub fn needs(lane: Lane) -> [Asset; 5] {
-        [lane.asset(), Asset::Windlass, Asset::KubeApiserver, Asset::Kubectl, Asset::Checksums]
+    pub fn needs(ground: Ground) -> Vec<Asset> {
+        [&ground.needs()[..], &[Asset::Windlass, Asset::Checksums]].concat()
     }
 
     /// Starts store and API server and applies the manifests; no sharder runs yet.
-    pub async fn start(scene: Arc<Scene>, lane: Lane) -> Result<Self> {
+    pub async fn start(scene: Arc<Scene>, ground: Ground) -> Result<Self> {
+        let lane = ground.store;
         let audit = Audit::new(&scene, &audited())?;
         let store_options = StoreOptions::new(lane, "store").flags(lane.without_sync());
         let store = Store::start(&scene, &store_options).await?;
         let witness = Witness::start(&store)?;
         let flags = [audit.flags(), vec![witness::STORED_AS.to_owned()]].concat();
-        let options = ApiserverOptions { flags, identities: vec![sharder()] };
+        let options =
+            ApiserverOptions { release: ground.release, flags, identities: vec![sharder()] };
         let server = Apiserver::start(&scene, &store, &options).await?;
         let manifests =
             Manifests { image: IMAGE.to_owned(), replicas: 1, home: manifests::HOME.to_owned() };

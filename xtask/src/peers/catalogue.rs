@@ -46,16 +46,22 @@ pub(crate) struct Program {
 
 /// Kubernetes takes its version from the linker: the server runs without, but calls itself
 /// `v0.0.0-master`, and whatever parses that breaks.
-const KUBERNETES_LDFLAGS: &str = concat!(
-    "-X k8s.io/component-base/version.gitVersion=v1.36.4",
-    " -X k8s.io/component-base/version.gitMajor=1",
-    " -X k8s.io/component-base/version.gitMinor=36",
-    " -X k8s.io/component-base/version.gitTreeState=clean",
-    " -X k8s.io/client-go/pkg/version.gitVersion=v1.36.4",
-    " -X k8s.io/client-go/pkg/version.gitMajor=1",
-    " -X k8s.io/client-go/pkg/version.gitMinor=36",
-    " -X k8s.io/client-go/pkg/version.gitTreeState=clean",
-);
+macro_rules! kubernetes_ldflags {
+    ($minor:literal, $patch:literal) => {
+        concat!(
+            kubernetes_ldflags!("k8s.io/component-base/version", $minor, $patch),
+            " ",
+            kubernetes_ldflags!("k8s.io/client-go/pkg/version", $minor, $patch),
+        )
+    };
+    ($package:literal, $minor:literal, $patch:literal) => {
+        concat!(
+            concat!("-X ", $package, ".gitVersion=v1.", $minor, ".", $patch),
+            concat!(" -X ", $package, ".gitMajor=1 -X ", $package, ".gitMinor=", $minor),
+            concat!(" -X ", $package, ".gitTreeState=clean"),
+        )
+    };
+}
 
 const CATALOGUE: &[Peer] = &[
     Peer {
@@ -120,7 +126,7 @@ const CATALOGUE: &[Peer] = &[
         name: "kubernetes",
         version: "1.36.4",
         recipe: "kubernetes-1.36.4",
-        source: Source::Go { ldflags: KUBERNETES_LDFLAGS },
+        source: Source::Go { ldflags: kubernetes_ldflags!("36", "4") },
         programs: &[
             Program {
                 name: "kube-apiserver",
@@ -146,7 +152,7 @@ const CATALOGUE: &[Peer] = &[
         name: "kube-control-plane",
         version: "1.36.4",
         recipe: "kubernetes-1.36.4",
-        source: Source::Go { ldflags: KUBERNETES_LDFLAGS },
+        source: Source::Go { ldflags: kubernetes_ldflags!("36", "4") },
         programs: &[
             Program {
                 name: "kube-scheduler",
@@ -163,6 +169,20 @@ const CATALOGUE: &[Peer] = &[
                 probe: KUBERNETES_PROBE,
             },
         ],
+    },
+    // The oldest that the services are made for.
+    Peer {
+        name: "kubernetes",
+        version: "1.30.14",
+        recipe: "kubernetes-1.30.14",
+        source: Source::Go { ldflags: kubernetes_ldflags!("30", "14") },
+        programs: &[Program {
+            name: "kube-apiserver",
+            variable: "TEST_ASSET_KUBE_APISERVER130",
+            stand_in: None,
+            package: "k8s.io/kubernetes/cmd/kube-apiserver",
+            probe: Probe { arguments: &["--version"], answer: "Kubernetes v1.30.14" },
+        }],
     },
     Peer {
         name: "kwok",

@@ -61,14 +61,14 @@ pub(super) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "labels",
-        claim: "the labels service on a real API server, over etcd and over windlass",
-        needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
+        claim: "the labels service on real API servers, new and old, over etcd and over windlass",
+        needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kubernetes-1.30.14"],
         action: Action::EndToEnd("labels"),
     },
     Suite {
         name: "sharding",
-        claim: "sharders and instances on a real API server, and a judge of all that happened",
-        needs: &["etcd-3.7.1", "kubernetes-1.36.4"],
+        claim: "sharders and instances on real API servers, new and old, and a judge of all that happened",
+        needs: &["etcd-3.7.1", "kubernetes-1.36.4", "kubernetes-1.30.14"],
         action: Action::EndToEnd("sharding"),
     },
     Suite {

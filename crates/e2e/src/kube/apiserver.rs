@@ -23,8 +23,18 @@ const READY_WAIT: Duration = Duration::from_secs(180);
 /// How often it is started when another process took its port.
 const STARTS_MAX: usize = 3;
 
+/// Which Kubernetes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Release {
+    #[default]
+    Newest,
+    /// The oldest that the services are made for.
+    Oldest,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct ApiserverOptions {
+    pub release: Release,
     /// Beside those that every API server gets.
     pub flags: Vec<String>,
     /// Who may log in beside the administrator.
@@ -62,6 +72,19 @@ struct Files {
     other_tokens: Vec<(String, String)>,
 }
 
+// === impl Release ===
+
+impl Release {
+    /// What a suite on it needs.
+    #[must_use]
+    pub const fn asset(self) -> Asset {
+        match self {
+            Self::Newest => Asset::KubeApiserver,
+            Self::Oldest => Asset::KubeApiserver130,
+        }
+    }
+}
+
 // === impl Apiserver ===
 
 impl Apiserver {
@@ -85,7 +108,7 @@ impl Apiserver {
         arguments.extend(options.flags.clone());
         let program = Program {
             name: "kube-apiserver".to_owned(),
-            path: scene.program(Asset::KubeApiserver)?,
+            path: scene.program(options.release.asset())?,
             arguments,
             environment: Vec::new(),
             log_folder: scene.folder("logs")?,

@@ -1,4 +1,4 @@
-//! What the cases share: one cluster per lane, and the replicas that run on it.
+//! What the cases share: one cluster per ground, and the replicas that run on it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use e2e::labels::{Cluster, Replica, Role, World, WorldOptions, identity, labels};
+use e2e::kube::Ground;
+use e2e::labels::{Cluster, Replica, Role, World, identity, labels};
 use e2e::scene::Scene;
-use e2e::store::Lane;
 use etcd_api::etcdserverpb::RangeRequest;
 use futures::future::LocalBoxFuture;
 use tokio::runtime::Runtime;
@@ -42,9 +42,9 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// The stage of the lane that is being played, if any.
+/// The stage on the ground that is being played, if any.
 pub(crate) struct Theatre {
-    stage: Option<(Lane, Stage)>,
+    stage: Option<(Ground, Stage)>,
     runtime: Runtime,
 }
 
@@ -80,14 +80,14 @@ impl Theatre {
 
     /// Plays a case; `Some` says why it could not be played. After a failure the next case gets a
     /// new cluster, since this one may be in any state.
-    pub(crate) fn play(&mut self, lane: Lane, case: Case) -> Result<Option<String>> {
+    pub(crate) fn play(&mut self, ground: Ground, case: Case) -> Result<Option<String>> {
         let mut stage = match self.stage.take() {
-            Some((of, stage)) if of == lane => stage,
+            Some((of, stage)) if of == ground => stage,
             other => {
                 // Two API servers at once would be slow on a small machine.
                 drop(other);
-                match Scene::open("labels", &World::needs(lane))? {
-                    Ok(scene) => self.runtime.block_on(Stage::set(Arc::new(scene), lane))?,
+                match Scene::open("labels", &World::needs(ground))? {
+                    Ok(scene) => self.runtime.block_on(Stage::set(Arc::new(scene), ground))?,
                     Err(reason) => return Ok(Some(reason)),
                 }
             }
@@ -96,7 +96,7 @@ impl Theatre {
         if outcome.is_err() {
             stage.world.scene.on_failure();
         } else {
-            self.stage = Some((lane, stage));
+            self.stage = Some((ground, stage));
         }
         outcome.map(|()| None)
     }
@@ -105,8 +105,8 @@ impl Theatre {
 // === impl Stage ===
 
 impl Stage {
-    async fn set(scene: Arc<Scene>, lane: Lane) -> Result<Self> {
-        let world = World::start(scene, lane, &WorldOptions::default()).await?;
+    async fn set(scene: Arc<Scene>, ground: Ground) -> Result<Self> {
+        let world = World::start(scene, ground).await?;
         Ok(Self { world, watchers: Vec::new(), processors: Vec::new(), killed: Vec::new() })
     }
 

@@ -1,6 +1,6 @@
-//! Sharding against a real API server, on etcd and on windlass. The cases of a lane share one cluster,
-//! each with namespaces and rings of its own; those that disturb nobody run side by side. The long ones
-//! are played with `--full`.
+//! Sharding against a real API server, on etcd and on windlass, and against that of the oldest
+//! Kubernetes it is made for. The cases on one ground share a cluster, each with namespaces and rings of
+//! its own; those that disturb nobody run side by side. The long ones are played with `--full`.
 
 mod changes;
 mod clocks;
@@ -19,7 +19,7 @@ mod validation;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use e2e::store::Lane;
+use e2e::kube::Ground;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use tokio::runtime::Runtime;
 
@@ -28,7 +28,7 @@ use stage::{Case, Theatre, check_short};
 /// Cases mostly wait for Leases; more at once would make each of them slower.
 const SIDE_BY_SIDE: usize = 4;
 
-const LANES: [(&str, Lane); 2] = [("etcd", Lane::Etcd), ("windlass", Lane::Windlass)];
+const GROUNDS: [Ground; 3] = [Ground::ETCD, Ground::WINDLASS, Ground::OLDEST];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -36,9 +36,9 @@ fn main() -> ExitCode {
     let runtime = Runtime::new().expect("a runtime can be made");
     let theatre = Arc::new(Theatre::new(runtime));
     check_short(&cases());
-    let trials = LANES.iter().flat_map(|(lane, store)| {
+    let trials = GROUNDS.iter().flat_map(|ground| {
         let theatre = theatre.clone();
-        cases().into_iter().map(move |case| trial(&theatre, lane, *store, case))
+        cases().into_iter().map(move |case| trial(&theatre, *ground, case))
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
@@ -60,11 +60,11 @@ fn cases() -> Vec<Case> {
     .concat()
 }
 
-fn trial(theatre: &Arc<Theatre>, lane: &str, store: Lane, case: Case) -> Trial {
+fn trial(theatre: &Arc<Theatre>, ground: Ground, case: Case) -> Trial {
     let theatre = theatre.clone();
-    let is_left_out = case.is_long(store) && !e2e::scene::is_full();
-    let trial = Trial::ignorable_test(format!("{lane}::{}", case.name), move || {
-        match theatre.play(store, case) {
+    let is_left_out = case.is_long(ground) && !e2e::scene::is_full();
+    let trial = Trial::ignorable_test(format!("{}::{}", ground.name, case.name), move || {
+        match theatre.play(ground, case) {
             Ok(None) => Ok(Completion::Completed),
             Ok(Some(reason)) => Ok(Completion::ignored_with(reason)),
             Err(error) => Err(Failed::from(format!("{error:?}"))),

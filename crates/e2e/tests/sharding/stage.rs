@@ -1,14 +1,14 @@
-//! What the cases share: one cluster per lane, and the sharders that run on it.
+//! What the cases share: one cluster per ground, and the sharders that run on it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::{Context, Result, bail, ensure};
+use e2e::kube::Ground;
 use e2e::replica::Replica;
 use e2e::scene::Scene;
 use e2e::sharding::arena::SETTLE_WAIT;
 use e2e::sharding::{Arena, World};
-use e2e::store::Lane;
 use e2e::wait::{Level, wait_for};
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
@@ -39,8 +39,9 @@ const SHORT: [&str; 12] = [
     "status_explain_and_simulate_tell_what_is_and_would_be",
     "the_leader_is_killed_in_the_middle_of_a_move",
 ];
-/// Of these, what is played on etcd too: how objects move, who is refused, and who leads.
-const SHORT_ON_ETCD: [&str; 3] = [
+/// Of these, what is played on etcd and on the oldest Kubernetes too: how objects move, who is refused, and
+/// who leads.
+const SHORT_ELSEWHERE: [&str; 3] = [
     "who_joins_takes_and_who_leaves_gives_and_nothing_else_moves",
     "fence_refuses_what_its_rules_refuse_by_the_pod_of_a_token",
     "the_leader_is_killed_in_the_middle_of_a_move",
@@ -85,7 +86,7 @@ macro_rules! cases {
 }
 pub(crate) use cases;
 
-/// The stage of the lane that is being played, if any.
+/// The stage on the ground that is being played, if any.
 pub(crate) struct Theatre {
     runtime: Runtime,
     stage: RwLock<Option<Stage>>,
@@ -96,7 +97,7 @@ pub(crate) struct Theatre {
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) sharders: Vec<Replica>,
-    lane: Lane,
+    ground: Ground,
     /// A case has failed here, so that anything may be left.
     is_spoilt: AtomicBool,
 }
@@ -105,18 +106,15 @@ pub(crate) struct Stage {
 
 impl Case {
     /// Whether it is left out unless everything is asked for.
-    pub(crate) fn is_long(&self, lane: Lane) -> bool {
-        let short = match lane {
-            Lane::Windlass => &SHORT[..],
-            Lane::Etcd | Lane::Etcd36 => &SHORT_ON_ETCD,
-        };
+    pub(crate) fn is_long(&self, ground: Ground) -> bool {
+        let short = if ground == Ground::WINDLASS { &SHORT[..] } else { &SHORT_ELSEWHERE };
         !short.contains(&self.name)
     }
 }
 
 /// A name that no case has would be left out, and nobody would notice.
 pub(crate) fn check_short(cases: &[Case]) {
-    for name in SHORT.iter().chain(&SHORT_ON_ETCD) {
+    for name in SHORT.iter().chain(&SHORT_ELSEWHERE) {
         assert!(cases.iter().any(|case| case.name == *name), "there is no case {name}");
     }
 }
@@ -130,7 +128,7 @@ impl Theatre {
 
     /// Plays a case; `Some` says why it could not be played. After a failure the next case gets a
     /// new cluster.
-    pub(crate) fn play(&self, lane: Lane, case: Case) -> Result<Option<String>> {
+    pub(crate) fn play(&self, ground: Ground, case: Case) -> Result<Option<String>> {
         if let Some(reason) = (case.lacks)() {
             ensure!(std::env::var_os("CI").is_none(), "{}: {reason}", case.name);
             return Ok(Some(reason));
@@ -139,7 +137,7 @@ impl Theatre {
             match case.play {
                 Play::Alone(_) => {
                     let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(reason) = self.prepare(&mut stage, lane)? {
+                    if let Some(reason) = self.prepare(&mut stage, ground)? {
                         return Ok(Some(reason));
                     }
                     let stage = stage.as_mut().context("it was prepared")?;
@@ -147,12 +145,12 @@ impl Theatre {
                 }
                 Play::Beside(play) => {
                     let shared = self.stage.read().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(stage) = shared.as_ref().filter(|stage| stage.is_good(lane)) {
+                    if let Some(stage) = shared.as_ref().filter(|stage| stage.is_good(ground)) {
                         return self.runtime.block_on(stage.attend(play)).map(|()| None);
                     }
                     drop(shared);
                     let mut stage = self.stage.write().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(reason) = self.prepare(&mut stage, lane)? {
+                    if let Some(reason) = self.prepare(&mut stage, ground)? {
                         return Ok(Some(reason));
                     }
                 }
@@ -160,16 +158,16 @@ impl Theatre {
         }
     }
 
-    /// Sees to it that there is a good stage of the lane; `Some` says why there is none.
-    fn prepare(&self, stage: &mut Option<Stage>, lane: Lane) -> Result<Option<String>> {
-        if stage.as_ref().is_some_and(|stage| stage.is_good(lane)) {
+    /// Sees to it that there is a good stage on the ground; `Some` says why there is none.
+    fn prepare(&self, stage: &mut Option<Stage>, ground: Ground) -> Result<Option<String>> {
+        if stage.as_ref().is_some_and(|stage| stage.is_good(ground)) {
             return Ok(None);
         }
         // Two API servers at once would be slow on a small machine.
         drop(stage.take());
-        match Scene::open("sharding", &World::needs(lane))? {
+        match Scene::open("sharding", &World::needs(ground))? {
             Ok(scene) => {
-                *stage = Some(self.runtime.block_on(Stage::set(Arc::new(scene), lane))?);
+                *stage = Some(self.runtime.block_on(Stage::set(Arc::new(scene), ground))?);
                 Ok(None)
             }
             Err(reason) => Ok(Some(reason)),
@@ -180,16 +178,16 @@ impl Theatre {
 // === impl Stage ===
 
 impl Stage {
-    async fn set(scene: Arc<Scene>, lane: Lane) -> Result<Self> {
-        let world = World::start(scene, lane).await?;
+    async fn set(scene: Arc<Scene>, ground: Ground) -> Result<Self> {
+        let world = World::start(scene, ground).await?;
         let is_spoilt = AtomicBool::new(false);
-        let mut stage = Self { world, sharders: Vec::new(), lane, is_spoilt };
+        let mut stage = Self { world, sharders: Vec::new(), ground, is_spoilt };
         stage.run(1).await?;
         Ok(stage)
     }
 
-    fn is_good(&self, lane: Lane) -> bool {
-        self.lane == lane && !self.is_spoilt.load(Ordering::Relaxed)
+    fn is_good(&self, ground: Ground) -> bool {
+        self.ground == ground && !self.is_spoilt.load(Ordering::Relaxed)
     }
 
     async fn perform(&mut self, case: Case) -> Result<()> {
