@@ -20,7 +20,7 @@ const STATUS: &str = "cluster-autoscaler-status";
 const STATE: &str = "windlass-autoscaler-state";
 const DRY_RUN_SUFFIX: &str = "-dry-run";
 
-const LISTEN_DEFAULT: ([u8; 4], u16) = ([0, 0, 0, 0], 8085);
+const LISTEN_DEFAULT: ([u8; 4], u16) = ([127, 0, 0, 1], 8085);
 
 /// More requests at once than this help nobody.
 const INFLIGHT_DEFAULT: usize = 64;

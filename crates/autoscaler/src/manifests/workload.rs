@@ -54,7 +54,12 @@ fn container(options: &Options) -> Value {
     json!({
         "name": "autoscaler",
         "image": options.image,
-        "args": ["autoscaler", "run", format!("--cloud-config={CONFIG_PATH}/cloud-config")],
+        "args": [
+            "autoscaler",
+            "run",
+            format!("--cloud-config={CONFIG_PATH}/cloud-config"),
+            format!("--address=:{PORT}"),
+        ],
         "ports": [{"name": "http", "containerPort": PORT}],
         "livenessProbe": probe("/livez", 6),
         "readinessProbe": probe("/readyz", 2),

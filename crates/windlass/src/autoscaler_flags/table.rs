@@ -116,8 +116,8 @@ pub(crate) const FLAGS: &[Flag] = &[
     },
     Flag {
         name: "address",
-        default: ":8085",
-        help: "Address of /livez, /readyz, /metrics, /status and /explain",
+        default: "127.0.0.1:8085",
+        help: "Address of /livez, /readyz, /metrics, /status and /explain; upstream's is :8085",
         set: |it, text| {
             it.options.listen = address(text)?;
             Ok(())
