@@ -18,6 +18,7 @@ impl Sharder {
         answer: Answer,
     ) {
         let Some(name) = self.works.flights.remove(&token) else { return };
+        self.works.drains.remove(&token);
         let Some(work) = self.works.all.get_mut(&name) else { return };
         let Some((_, doing)) = work.doing.take_if(|(asked, _)| *asked == token) else { return };
         match (doing, answer) {

@@ -198,7 +198,7 @@ impl Sharder {
         self.tell_stray(name, &step);
         match &step {
             Step::Drain if self.works.moving.contains(name) => {}
-            Step::Drain if self.works.moving.len() >= self.options.handover.concurrent_moves => {
+            Step::Drain if !self.works.may_drain(self.options.handover.concurrent_moves) => {
                 self.works.queued.insert(name.clone());
                 return;
             }
@@ -228,6 +228,9 @@ impl Sharder {
             to.clone_from(bound);
         }
         let change = step.change(now.wall, self.options.handover.drain_timeout());
+        if step == Step::Drain {
+            self.works.drains.insert(token);
+        }
         work.doing = Some((token, Doing::Write(step)));
         let version = work.object.version.clone();
         self.works.flights.insert(token, name.clone());
