@@ -108,7 +108,8 @@ impl Sharder {
         };
         let shares = self.shares(now);
         let next = slots.with_members(&shares, &load);
-        let moved = slots.owners().iter().zip(next.owners()).filter(|(old, new)| old != new).count();
+        let moved =
+            slots.owners().iter().zip(next.owners()).filter(|(old, new)| old != new).count();
         let is_stale = self.table().is_some_and(|table| table.differs_from(&shares));
         if moved > 0 && !is_stale {
             self.census.balanced.push_back((now.mono, moved));

@@ -392,8 +392,9 @@ impl Sharder {
         }
         let has_children = self.options.kinds.has_children(&object.name.kind);
         // Before everything was looked at once, nobody knows where its children are: it may have been
-        // given up to another leader.
-        let may_have_children = has_children && (is_listed || !self.has_counted());
+        // given up to another leader, or by one that came back to what it was asked for before.
+        let is_new = !is_listed && self.has_counted() && !self.passes.has_overlooked();
+        let may_have_children = has_children && !is_new;
         let family = if may_have_children { Family::Wanted { from: None } } else { Family::None };
         self.works.add(object, (role, has_children), family, now);
     }

@@ -144,3 +144,52 @@ fn what_is_given_up_before_the_first_count_has_its_children_looked_for() {
     assert_eq!(stage.labels(), [], "not before its children");
     assert!(stage.has_read_request());
 }
+
+/// One that was gone came back, found what it had been asked for before, and gave it up before it was
+/// looked for: it was taken for new, and given to its next owner before its children.
+#[test]
+fn what_is_given_up_by_one_that_came_back_has_its_children_looked_for() {
+    let mut stage = Stage::unsettled(&[]);
+    stage.sharder = Sharder::new(with_children(&[]));
+    let idle = Lease { weight: Some("0".to_owned()), ..lease("a", 1) };
+    let gone = Lease { holder: None, ..lease("b", 1) };
+    stage.tell(Event::LeasesListed(vec![idle, gone]));
+    let drain = LabelChange::Drain(Drain::Until(1_700_000_030));
+    stage.objects = vec![object("x", 5, Some("b")).with(&drain)];
+    stage.controlled = vec![child(5, Some("b"))];
+    stage.tell(Event::Leading { until: Moment(secs(10_000)) });
+    stage.answer_all();
+    assert_eq!(stage.sharder.on_their_way(), 0, "its child would go first, and nobody can take it");
+    stage.objects.clear();
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
+    stage.tell(unassigned("x"));
+    stage.answer_all();
+    assert_eq!(stage.labels(), [], "not before its children");
+    assert!(stage.has_read_request());
+}
+
+/// The instance was told by a Lease that somebody deleted. The next one said nothing of it, and what was
+/// to be given up stayed where it was until the leader changed.
+#[test]
+fn a_lease_that_is_made_anew_tells_again_that_there_is_something_to_give_up() {
+    let objects = (0..8).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
+    let mut stage = Stage::settled(&["a"], objects);
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
+    stage.answer_all();
+    let (token, name, change) = stage.write_request();
+    stage.open.clear();
+    let drained = object(&name.name, 6, Some("a")).with(&change);
+    stage.answer(token, Answer::Object(Box::new(drained)));
+    let (token, raised) = stage.lease_request();
+    let raised = raised.expect("its Lease is written");
+    assert_eq!(raised.marks.drain_epoch, 1);
+    let version = Version("9".to_owned());
+    stage.answer(token, Answer::Lease(Box::new(Lease { version, ..raised })));
+    stage.pass(D / 5);
+    assert!(!stage.has_lease_request(), "it has been told");
+    stage.tell(Event::LeaseDeleted { id: "a".parse().unwrap(), namespace: "shop".to_owned() });
+    stage.tell(Event::LeaseSeen(Box::new(lease("a", 12))));
+    stage.answer_all();
+    let (_, raised) = stage.lease_request();
+    assert_eq!(raised.expect("its Lease is written").marks.drain_epoch, 1);
+}
