@@ -302,7 +302,7 @@ fn subject<K: Resource>(dynamic: &K::DynamicType) -> Subject {
 
 /// Nothing for what did not come from the server.
 fn seen(names: &Names, kind: &GroupKind, metadata: &ObjectMeta) -> Option<Object> {
-    match kubernetes::object(names, kind, metadata.clone()) {
+    match kubernetes::object(names, kind, metadata) {
         Ok(object) => Some(object),
         Err(error) => {
             let error: &dyn StdError = &error;

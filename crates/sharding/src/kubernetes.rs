@@ -9,6 +9,7 @@
 //! | `namespaces` | their names and labels |
 //! | `discovery` | which resource is which kind |
 //! | `objects` | the objects of one kind: read, listed in pages, watched, labelled |
+//! | `stored` | what is read of an object's metadata |
 //! | `convert` | what is stored, as the core has it, and the patches that change it |
 //! | `changes` | what happens to objects after a list |
 
@@ -20,6 +21,7 @@ mod leases;
 mod namespaces;
 mod objects;
 mod ring;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,7 @@ pub use leases::Leases;
 pub use namespaces::Namespaces;
 pub use objects::{Objects, Page};
 pub use ring::{FINALIZER, MemberStatus, Ring, RingStatus, Rings};
+pub use stored::{Known, Metadata};
 
 /// What a page has at most: metadata is about 740 bytes an object.
 pub const PAGE: u32 = 500;

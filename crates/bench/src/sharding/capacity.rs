@@ -35,6 +35,9 @@ pub(super) async fn measure(
         let one = all.first().map_or(per_second, |first| first.per_second);
         all.push(Capacity { instances: number + 1, per_second, ratio: per_second / one });
     }
+    // The last window was longer than a status may be behind.
+    setting.wait_balanced().await?;
+    Sight::open(setting)?.wait_settled(options.objects, &fleet.ids()).await?;
     let counts = counts(setting).await?;
     let instances = options.instances;
     let max_over_mean = evenness::max_over_mean(&counts, instances)?;

@@ -32,6 +32,8 @@ use super::{Options, accounts};
 
 /// A fence is trusted half a minute after it was installed.
 const FENCE_MAX: Duration = Duration::from_mins(3);
+/// Slots are evened out by a few in ten minutes.
+const BALANCED_MAX: Duration = Duration::from_mins(25);
 const CLOSE_MAX: Duration = Duration::from_mins(30);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -127,14 +129,23 @@ impl Setting {
 
     /// Waits until the sharder trusts the fence.
     pub(super) async fn wait_fenced(&self) -> Result<()> {
-        let (rings, until) = (Rings::new(self.client.clone()), Instant::now() + FENCE_MAX);
+        self.wait_condition("Fenced", FENCE_MAX).await
+    }
+
+    /// Waits until the objects have been counted and slots evened out.
+    pub(super) async fn wait_balanced(&self) -> Result<()> {
+        self.wait_condition("Balanced", BALANCED_MAX).await
+    }
+
+    async fn wait_condition(&self, wanted: &str, max: Duration) -> Result<()> {
+        let (rings, until) = (Rings::new(self.client.clone()), Instant::now() + max);
         loop {
             let ring = rings.get(&self.name).await?.context("the ring is gone")?;
             let conditions = ring.status.unwrap_or_default().conditions;
-            if conditions.iter().any(|it| it.type_ == "Fenced" && it.status == "True") {
+            if conditions.iter().any(|it| it.type_ == wanted && it.status == "True") {
                 return Ok(());
             }
-            ensure!(Instant::now() < until, "no fence after {FENCE_MAX:?}: {conditions:?}");
+            ensure!(Instant::now() < until, "not {wanted} after {max:?}: {conditions:?}");
             sleep(LOOK_EVERY).await;
         }
     }

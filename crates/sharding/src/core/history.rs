@@ -348,6 +348,11 @@ impl History {
         })
     }
 
+    fn is_surely_held(&self, id: &InstanceId) -> bool {
+        let hold = self.holdings.get(id);
+        hold.is_some_and(|it| matches!(it.holding, Holding::Sharder { .. }))
+    }
+
     fn on_wrote(
         &mut self,
         object: Uid,
@@ -394,7 +399,18 @@ impl History {
             (None, None) if before.shard.is_none() => self.check_given(object, &passage, now),
             // What it gave up itself may be known only after its Lease was taken.
             (Some(_), None) if is_held && after.shard.is_none() => Ok(()),
-            (Some(from), None) if is_held => self.check_children(object, |with| *with == from),
+            (Some(from), None) if is_held => {
+                let taken = self.check_children(object, |with| *with == from);
+                let may_be_forced = is_overdue(before.drain, now, self.terms.skew);
+                // A Lease that was deleted under the sharder's hands: whether it believed to hold it, or
+                // knew that the instance has a new one, nobody can tell.
+                match taken {
+                    Err(_) if may_be_forced && !self.is_surely_held(&from) => {
+                        self.check_moved(object, &from, passage, now)
+                    }
+                    taken => taken,
+                }
+            }
             (Some(from), None) => self.check_moved(object, &from, passage, now),
             (Some(_), Some(parent)) if !is_held => self.check_child(&parent, passage),
             _ => Ok(()),

@@ -46,6 +46,8 @@ struct State {
     /// The kinds that are worked on here. They only grow in number.
     subjects: Vec<Subject>,
     assignments: Assignments,
+    /// When whoever carries commands out looks next by itself.
+    looks_at: Moment,
     /// Nobody carries commands out any more.
     is_over: bool,
 }
@@ -65,6 +67,7 @@ impl Desk {
             runs: BTreeMap::new(),
             subjects: Vec::new(),
             assignments: Assignments::default(),
+            looks_at: Moment(Duration::ZERO),
             is_over: false,
         };
         Arc::new(Self { clock, metrics, fence, state: Mutex::new(state), bell: Notify::new() })
@@ -80,8 +83,12 @@ impl Desk {
 
     pub(super) fn tell(&self, event: Event) {
         let now = (self.clock)();
-        self.state.lock().tell(now, event);
-        self.bell.notify_one();
+        let is_due = {
+            let mut state = self.state.lock();
+            state.tell(now, event);
+            state.is_due(now.mono)
+        };
+        self.ring_if(is_due);
     }
 
     /// What is to be carried out, each once.
@@ -97,7 +104,9 @@ impl Desk {
     /// How long nothing is due, if nothing happens.
     pub(super) fn idle_for(&self) -> Duration {
         let now = self.now();
-        self.state.lock().engine.wake_at(now).since(now).max(WAIT_MIN)
+        let mut state = self.state.lock();
+        state.looks_at = state.engine.wake_at(now);
+        state.looks_at.since(now).max(WAIT_MIN)
     }
 
     /// How long the Lease is good for without another renewal.
@@ -114,11 +123,11 @@ impl Desk {
     /// known.
     pub(super) fn begin(self: &Arc<Self>, object: &Object) -> Option<Run> {
         let now = (self.clock)();
-        let leash = {
+        let (leash, is_due) = {
             let mut state = self.state.lock();
-            state.begin(object, now)
+            (state.begin(object, now), state.is_due(now.mono))
         };
-        self.bell.notify_one();
+        self.ring_if(is_due);
         leash.map(|leash| Run::new(Arc::clone(self), object.name.clone(), leash))
     }
 
@@ -138,8 +147,12 @@ impl Desk {
 
     pub(super) fn on_run_ended(&self, name: &ObjectName, leash: &Arc<Leash>) {
         let now = (self.clock)();
-        self.state.lock().on_run_ended(name, leash, now);
-        self.bell.notify_one();
+        let is_due = {
+            let mut state = self.state.lock();
+            state.on_run_ended(name, leash, now);
+            state.is_due(now.mono)
+        };
+        self.ring_if(is_due);
     }
 
     /// Stops the reconciles of one object. They are gone when their futures are.
@@ -189,6 +202,13 @@ impl Desk {
         self.state.lock().assignments.number(name)
     }
 
+    /// Most reconciles begin and end with nothing to carry out, and there are many of them.
+    fn ring_if(&self, is_due: bool) {
+        if is_due {
+            self.bell.notify_one();
+        }
+    }
+
     fn cut(&self, leashes: impl IntoIterator<Item = Arc<Leash>>, cause: Cause) {
         for leash in leashes {
             if leash.cut() {
@@ -201,6 +221,11 @@ impl Desk {
 // === impl State ===
 
 impl State {
+    /// Whether there is something to carry out, or will be sooner than it is looked by itself.
+    fn is_due(&self, now: Moment) -> bool {
+        !self.outbox.is_empty() || self.engine.wake_at(now) < self.looks_at
+    }
+
     fn tell(&mut self, now: Now, event: Event) {
         match &event {
             Event::Tick => self.assignments.prune(now.mono),

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kubekit::follow::{End, Retry, Source};
 
 use super::desk::Desk;
 use super::kind::{Kind, Selectors};
 use crate::core::instance::Event;
-use crate::kubernetes::{self, Change, Meaning, Objects, Unreadable};
+use crate::kubernetes::{self, Change, Meaning, Metadata, Objects, Unreadable};
 
 pub(super) struct DrainFeed {
     desk: Arc<Desk>,
@@ -59,7 +58,7 @@ impl DrainFeed {
 }
 
 impl Source for DrainFeed {
-    type Item = Result<Change<ObjectMeta>, kubernetes::Error>;
+    type Item = Result<Change<Metadata>, kubernetes::Error>;
     type Error = Error;
 
     fn name(&self) -> &str {
@@ -81,14 +80,14 @@ impl Source for DrainFeed {
         let objects = self.kind.objects().await?.ok_or(Error::NotServed)?;
         self.position = match change? {
             Change::Set(metadata) => {
-                let object = objects.of_metadata(metadata)?;
+                let object = objects.of_metadata(&metadata)?;
                 let position = object.version.0.clone();
                 self.desk.tell(Event::Seen(Box::new(object)));
                 Some(position)
             }
             // It shows the object as it was before: who has it now, only a read can tell.
             Change::Left(metadata) => {
-                let object = objects.of_metadata(metadata)?;
+                let object = objects.of_metadata(&metadata)?;
                 self.desk.on_unselected(&object.name);
                 Some(object.version.0)
             }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1 as api;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, OwnerReference};
 use serde_json::{Map, Value, json};
 
+use super::stored::Known;
 use crate::core::lease::{Lease, Marks};
 use crate::core::names::{Annotation, InstanceId, NameError, Names};
 use crate::core::object::{
@@ -136,27 +137,31 @@ fn without_nulls(map: Map<String, Value>) -> Map<String, Value> {
     map.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
 
-/// An object of this kind, of which the metadata is enough. The rest of it, managed fields included,
-/// is dropped here.
-pub fn object(names: &Names, kind: &GroupKind, metadata: ObjectMeta) -> Result<Object, Unreadable> {
-    let label = |key: String| metadata.labels.as_ref().and_then(|labels| labels.get(&key));
-    let owners = metadata.owner_references.as_ref();
-    let controller = owners.and_then(|all| all.iter().find(|owner| owner.controller == Some(true)));
+/// An object of this kind, of which the metadata is enough.
+pub fn object<'a>(
+    names: &Names,
+    kind: &GroupKind,
+    metadata: impl Into<Known<'a>>,
+) -> Result<Object, Unreadable> {
+    let metadata = metadata.into();
+    let label = |key: String| metadata.labels.and_then(|labels| labels.get(&key));
+    let controller = metadata.owners.iter().find(|owner| owner.controller == Some(true));
     let (shard, drain) = (label(names.shard_label()), label(names.drain_label()));
     let (shard, drain) =
         (shard.map(|id| InstanceId::from_label(id)), drain.map(|value| Drain::parse(value)));
-    let version = metadata.resource_version.ok_or(Unreadable::Missing("resource version"))?;
+    let version = metadata.version.ok_or(Unreadable::Missing("resource version"))?;
+    let namespace = metadata.namespace.filter(|namespace| !namespace.is_empty());
     Ok(Object {
         shard,
         drain,
         controller: controller.map(of_owner),
         name: ObjectName {
             kind: kind.clone(),
-            namespace: metadata.namespace.filter(|namespace| !namespace.is_empty()),
-            name: metadata.name.ok_or(Unreadable::Missing("name"))?,
+            namespace: namespace.map(ToOwned::to_owned),
+            name: metadata.name.ok_or(Unreadable::Missing("name"))?.to_owned(),
         },
-        uid: Uid(metadata.uid.ok_or(Unreadable::Missing("uid"))?),
-        version: Version(version),
+        uid: Uid(metadata.uid.ok_or(Unreadable::Missing("uid"))?.to_owned()),
+        version: Version(version.to_owned()),
     })
 }
 

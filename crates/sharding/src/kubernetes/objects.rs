@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, WatchParams};
-use kube::core::{ObjectMeta, PartialObjectMeta};
-use kube::{Api, Client};
+use kube::api::{DynamicObject, GetParams, ListParams, Patch, PatchParams, WatchParams};
+use kube::{Client, Resource, core};
+use serde::de::DeserializeOwned;
 
 use super::changes::changes;
 use super::convert::{label_patch, object};
+use super::stored::{Metadata, Stored, StoredPage};
 use super::{Changes, Error, PAGE, Request, Served, Unreadable, Verb, found};
 use crate::core::names::Names;
 use crate::core::object::{LabelChange, Object, ObjectName, Version};
@@ -19,6 +20,9 @@ pub struct Objects {
     names: Names,
     served: Served,
 }
+
+/// What is about to be sent.
+type Asked = Result<http::Request<Vec<u8>>, core::request::Error>;
 
 /// Part of a list.
 #[derive(Clone, Debug)]
@@ -47,9 +51,9 @@ impl Objects {
     pub async fn get(&self, name: &ObjectName) -> Result<Option<Object>, Error> {
         let about = self.about_one(name);
         let request = Request::read(Verb::Read, &about);
-        let asked = self.api_of(name);
-        match found(request.answer(asked.get_metadata(&name.name)).await)? {
-            Some(stored) => self.read(stored).map(Some).map_err(|it| request.unreadable(it)),
+        let asked = self.paths_of(name).get_metadata(&name.name, &GetParams::default());
+        match found(request.answer(self.ask("get_metadata", asked)).await)? {
+            Some(stored) => self.read(&stored).map(Some).map_err(|it| request.unreadable(it)),
             None => Ok(None),
         }
     }
@@ -63,10 +67,11 @@ impl Objects {
     ) -> Result<Object, Error> {
         let about = self.about_one(name);
         let request = Request { verb: Verb::Patch, about: &about, timeout };
-        let (params, api) = (PatchParams::default(), self.api_of(name));
         let patch = Patch::Merge(label_patch(&self.names, version, change));
-        let stored = request.answer(api.patch_metadata(&name.name, &params, &patch)).await?;
-        self.read(stored).map_err(|it| request.unreadable(it))
+        let paths = self.paths_of(name);
+        let asked = paths.patch_metadata(&name.name, &PatchParams::default(), &patch);
+        let stored = request.answer(self.ask("patch_metadata", asked)).await?;
+        self.read(&stored).map_err(|it| request.unreadable(it))
     }
 
     /// The first page, or the one after the page that gave `token`. A list that takes too long ends
@@ -76,9 +81,9 @@ impl Objects {
         let request = Request::read(Verb::List, &about);
         let mut params = ListParams::default().limit(PAGE).labels(selector);
         params.continue_token = token.map(ToOwned::to_owned);
-        let api = self.api();
-        let page = request.answer(api.list_metadata(&params)).await?;
-        let objects = page.items.into_iter().map(|stored| self.read(stored));
+        let asked = self.ask("list_metadata", self.paths().list_metadata(&params));
+        let page: StoredPage = request.answer(asked).await?;
+        let objects = page.items.iter().flatten().map(|stored| self.read(stored));
         Ok(Page {
             objects: objects.collect::<Result<_, _>>().map_err(|it| request.unreadable(it))?,
             token: page.metadata.continue_.filter(|token| !token.is_empty()),
@@ -87,34 +92,34 @@ impl Objects {
     }
 
     /// All changes after `rv` to what the selector selects.
-    pub async fn watch(&self, selector: &str, rv: &str) -> Result<Changes<ObjectMeta>, Error> {
-        let (about, api) = (self.about(), self.api());
+    pub async fn watch(&self, selector: &str, rv: &str) -> Result<Changes<Metadata>, Error> {
+        let about = self.about();
         let params = WatchParams::default().labels(selector);
-        let watched = api.watch_metadata(&params, rv);
+        let asked = marked("watch_metadata", self.paths().watch_metadata(&params, rv));
+        let watched = async { self.client.request_events::<Stored>(asked?).await };
         let events = Request::read(Verb::Watch, &about).answer(watched).await?;
         Ok(changes(about, events, |stored| stored.metadata))
     }
 
     /// What a watch has shown.
-    pub fn of_metadata(&self, metadata: ObjectMeta) -> Result<Object, Unreadable> {
+    pub fn of_metadata(&self, metadata: &Metadata) -> Result<Object, Unreadable> {
         object(&self.names, &self.served.kind, metadata)
     }
 
-    fn read(&self, stored: PartialObjectMeta<DynamicObject>) -> Result<Object, Unreadable> {
-        self.of_metadata(stored.metadata)
+    fn read(&self, stored: &Stored) -> Result<Object, Unreadable> {
+        self.of_metadata(&stored.metadata)
     }
 
-    fn api(&self) -> Api<DynamicObject> {
-        Api::all_with(self.client.clone(), &self.served.api)
+    async fn ask<T: DeserializeOwned>(&self, what: &'static str, asked: Asked) -> kube::Result<T> {
+        self.client.request(marked(what, asked)?).await
     }
 
-    fn api_of(&self, name: &ObjectName) -> Api<DynamicObject> {
-        match &name.namespace {
-            Some(namespace) => {
-                Api::namespaced_with(self.client.clone(), namespace, &self.served.api)
-            }
-            None => self.api(),
-        }
+    fn paths(&self) -> core::Request {
+        core::Request::new(DynamicObject::url_path(&self.served.api, None))
+    }
+
+    fn paths_of(&self, name: &ObjectName) -> core::Request {
+        core::Request::new(DynamicObject::url_path(&self.served.api, name.namespace.as_deref()))
     }
 
     fn about(&self) -> String {
@@ -128,4 +133,11 @@ impl Objects {
             None => format!("{resource} {}", name.name),
         }
     }
+}
+
+/// As kube marks what it sends itself: requests are counted by that.
+fn marked(what: &'static str, asked: Asked) -> kube::Result<http::Request<Vec<u8>>> {
+    let mut asked = asked.map_err(kube::Error::BuildRequest)?;
+    asked.extensions_mut().insert(what);
+    Ok(asked)
 }

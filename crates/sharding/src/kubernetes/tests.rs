@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use k8s_openapi::api::coordination::v1 as api;
-use kube::core::Status;
+use kube::core::{ObjectMeta, Status};
 use serde_json::{Value, json};
 
 use super::*;
@@ -129,13 +129,17 @@ fn an_object_is_its_labels_and_the_owner_that_controls_it() {
     let metadata = json!({
         "name": "web", "namespace": "shop", "uid": "u1", "resourceVersion": "7",
         "labels": {"shard.windlass.dev/sites": "a-0", "drain.windlass.dev/sites": "1700000000"},
+        "managedFields": [{"manager": "m", "fieldsV1": {"f:data": {}}}],
         "ownerReferences": [
             {"apiVersion": "v1", "kind": "Service", "name": "s", "uid": "u2"},
             {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d", "uid": "u3", "controller": true},
         ],
     });
     let kind = GroupKind::new("", "ConfigMap");
-    let read = object(&own(), &kind, serde_json::from_value(metadata).unwrap()).unwrap();
+    let narrow: Metadata = serde_json::from_value(metadata.clone()).unwrap();
+    let whole: ObjectMeta = serde_json::from_value(metadata).unwrap();
+    let read = object(&own(), &kind, &narrow).unwrap();
+    assert_eq!(read, object(&own(), &kind, &whole).unwrap());
     assert_eq!(read.name.to_string(), "/ConfigMap/shop/web");
     assert_eq!(read.shard.unwrap().as_str(), "a-0");
     assert_eq!(read.drain, Some(Drain::Until(1_700_000_000)));

@@ -13,7 +13,7 @@ use crate::core::key::{Kinds, Role};
 use crate::core::lease::Lease;
 use crate::core::object::Object;
 use crate::core::sharder::Event;
-use crate::kubernetes::{self, Change, Changes, Leases, Namespaces, Objects, Rings};
+use crate::kubernetes::{self, Change, Changes, Leases, Metadata, Namespaces, Objects, Rings};
 
 pub(super) struct RingFeed {
     rings: Rings,
@@ -202,7 +202,7 @@ impl UnassignedFeed {
         send(&self.events, Event::Unassigned { object: Box::new(object), is_listed }).await
     }
 
-    fn read(&self, metadata: ObjectMeta) -> Option<Object> {
+    fn read(&self, metadata: &Metadata) -> Option<Object> {
         match self.objects.of_metadata(metadata) {
             Ok(object) => Some(object),
             Err(error) => {
@@ -215,7 +215,7 @@ impl UnassignedFeed {
 }
 
 impl Subject for UnassignedFeed {
-    type Stored = ObjectMeta;
+    type Stored = Metadata;
 
     fn name(&self) -> &str {
         &self.name
@@ -235,25 +235,24 @@ impl Subject for UnassignedFeed {
         }
     }
 
-    async fn watch(&self, rv: &str) -> Result<Changes<ObjectMeta>, kubernetes::Error> {
+    async fn watch(&self, rv: &str) -> Result<Changes<Metadata>, kubernetes::Error> {
         self.objects.watch(&self.selector, rv).await
     }
 
-    async fn on_change(&mut self, change: Change<ObjectMeta>) -> Result<Option<String>, Error> {
+    async fn on_change(&mut self, change: Change<Metadata>) -> Result<Option<String>, Error> {
         let (metadata, is_left) = match change {
             Change::Bookmark { rv } => return Ok(Some(rv)),
             Change::Set(metadata) => (metadata, false),
             Change::Left(metadata) => (metadata, true),
         };
-        let rv = metadata.resource_version.clone();
-        match self.read(metadata) {
-            Some(object) if is_left => {
-                send(&self.events, Event::NotUnassigned(object.name)).await?;
-            }
-            Some(object) => self.tell(object, false).await?,
-            None => {}
+        let Some(object) = self.read(&metadata) else { return Ok(metadata.version()) };
+        let rv = object.version.0.clone();
+        if is_left {
+            send(&self.events, Event::NotUnassigned(object.name)).await?;
+        } else {
+            self.tell(object, false).await?;
         }
-        Ok(rv)
+        Ok(Some(rv))
     }
 }
 

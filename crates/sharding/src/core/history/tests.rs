@@ -308,3 +308,24 @@ fn behind_a_fence_only_owners_write() {
         assert!(story.tell(0, write(object, shard)).is_err(), "{object} {shard:?}");
     }
 }
+
+/// The sharder held the Lease, somebody deleted it, and the instance made it anew: what it does not give
+/// up in time is taken by force, and its children follow. The judge took it for a move from the dead.
+#[test]
+fn a_forced_move_goes_first_though_the_lease_was_held_before() {
+    for is_deleted in [true, false] {
+        let mut story = Story::new();
+        let held = |holding| Fact::Held("a".parse().unwrap(), holding);
+        story.label(1, "x", "a").unwrap();
+        story.label(1, "child", "a").unwrap();
+        story.label(2, "x", "a+").unwrap();
+        story.tell(5, held(OF_SHARDER)).unwrap();
+        if is_deleted {
+            story.tell(8, held(Holding::Absent)).unwrap();
+            story.tell(9, held(OF_INSTANCE)).unwrap();
+        }
+        let found = breach(story.label(31, "x", "b"));
+        let is_refused = matches!(found, Some(Breach::ParentFirst { .. }));
+        assert_eq!(is_refused, !is_deleted, "{found:?}");
+    }
+}

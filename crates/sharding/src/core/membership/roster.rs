@@ -227,6 +227,13 @@ impl Roster {
         of_lease.or_else(of_missing).unwrap_or(DURATION_DEFAULT)
     }
 
+    /// The drain epoch that stands in the Lease. A Lease that was deleted and made anew begins from the
+    /// first: whoever holds it does not know of those before.
+    #[must_use]
+    pub fn epoch(&self, id: &InstanceId) -> u64 {
+        self.lease(id).map_or(0, |lease| lease.marks.drain_epoch)
+    }
+
     /// For how long the instance has been known to have looked at everything up to this epoch.
     #[must_use]
     pub fn seen_for(&self, id: &InstanceId, epoch: u64, now: Moment) -> Option<Duration> {
@@ -282,6 +289,10 @@ impl Roster {
 
 impl Watched {
     fn on_echo(&mut self, epoch: u64, now: Moment) {
+        // Another Lease of the same name, whose holder has not looked at anything yet.
+        if self.echoes.back().is_some_and(|(echoed, _)| epoch < *echoed) {
+            self.echoes.clear();
+        }
         if self.echoes.back().is_none_or(|(echoed, _)| *echoed < epoch) {
             self.echoes.push_back((epoch, now));
         }

@@ -1,7 +1,7 @@
 //! Counting: how many objects each slot has and who has them. Makes a table where there is none, and
 //! evens out one that is uneven.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::{ById, Sharder};
@@ -11,7 +11,7 @@ use crate::core::object::Object;
 use crate::core::partition::{Load, Partition, Share, SlotId, Slots, Table, imbalance};
 use crate::core::time::{Moment, Now};
 
-/// Within this time slots are evened out once.
+/// Within this time no more than a part of the slots is evened out.
 const BALANCE_EVERY: Duration = Duration::from_secs(10 * 60);
 
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,8 @@ pub(super) struct Census {
     tally: BTreeMap<(SlotId, InstanceId), u64>,
     /// By slot, whoever has them.
     slots: BTreeMap<SlotId, u64>,
-    balanced_at: Option<Moment>,
+    /// How many slots were evened out, and when: since the last time that counts.
+    balanced: VecDeque<(Moment, usize)>,
     /// By instance, as far as this count has come.
     counting: ById<u64>,
     /// By instance, as the last count found it and moves have changed it since.
@@ -44,6 +45,12 @@ impl Census {
         if let Some(to) = to {
             *counted.entry(to).or_default() += 1;
         }
+    }
+
+    /// How many slots were evened out of late.
+    fn spent(&mut self, now: Moment) -> usize {
+        self.balanced.retain(|(at, _)| now < *at + BALANCE_EVERY);
+        self.balanced.iter().map(|(_, slots)| slots).sum()
     }
 
     pub(super) fn tally(&self) -> BTreeMap<(SlotId, InstanceId), u64> {
@@ -89,23 +96,25 @@ impl Sharder {
         if self.membership.is_lost() {
             return self.rebuild_table(now);
         }
-        let is_due = self.census.balanced_at.is_none_or(|at| now.mono >= at + BALANCE_EVERY);
+        let spent = self.census.spent(now.mono);
         let Some(Table::Slots(slots)) = self.table() else { return };
         let settings = &self.options.partitioning;
-        let moves_max =
-            slots.count() * usize::try_from(settings.max_move_percent).unwrap_or(0) / 100;
+        let percent = usize::try_from(settings.max_move_percent).unwrap_or(0);
+        let moves_max = (slots.count() * percent / 100).saturating_sub(spent);
         let load = Load {
             objects: self.census.objects(slots),
             imbalance_max_percent: settings.max_imbalance_percent,
             moves_max,
         };
         let shares = self.shares(now);
-        let next = Table::Slots(slots.with_members(&shares, &load));
+        let next = slots.with_members(&shares, &load);
+        let moved =
+            slots.owners().iter().zip(next.owners()).filter(|(old, new)| old != new).count();
         let is_stale = self.table().is_some_and(|table| table.differs_from(&shares));
-        if is_due && self.table() != Some(&next) && !is_stale {
-            self.census.balanced_at = Some(now.mono);
+        if moved > 0 && !is_stale {
+            self.census.balanced.push_back((now.mono, moved));
             self.passes.census_at = now.mono + BALANCE_EVERY;
-            self.propose(next, now);
+            self.propose(Table::Slots(next), now);
         }
     }
 

@@ -50,8 +50,8 @@ impl Sharder {
         for (name, work) in self.works.iter_mut() {
             if work.is_idle()
                 && work.is_draining()
-                && work.epoch.is_none()
                 && let Some(owner) = &work.object.shard
+                && work.epoch.is_none_or(|epoch| self.roster.epoch(owner) < epoch)
             {
                 uncovered.entry(owner.clone()).or_default().push(name.clone());
             }

@@ -36,6 +36,12 @@ pub(super) struct Passes {
     split: BTreeSet<InstanceId>,
     /// The same, as the count that is under way began.
     split_before: BTreeSet<InstanceId>,
+    /// Instances that were told to give something up which is not on its way here, as they were gone when
+    /// it was found. They may do so when they come back, and then it is not new: it may have children.
+    /// A count takes up what those who are there are to give up, and tells who is not.
+    overlooked: BTreeSet<InstanceId>,
+    /// The same, as the count that is under way began.
+    overlooked_before: BTreeSet<InstanceId>,
     wants_census: bool,
     /// Whether the census comes before everything else.
     is_census_urgent: bool,
@@ -128,6 +134,16 @@ impl Passes {
         self.split.contains(id) || self.split_before.contains(id)
     }
 
+    /// This instance has something to give up that is not on its way.
+    pub(super) fn on_overlooked(&mut self, id: InstanceId) {
+        self.overlooked.insert(id);
+    }
+
+    /// Whether anybody has.
+    pub(super) fn has_overlooked(&self) -> bool {
+        !self.overlooked.is_empty() || !self.overlooked_before.is_empty()
+    }
+
     /// Members have changed: whoever still has what belongs to others is gone through again.
     pub(super) fn want_donors(&mut self) {
         self.ready_donors.extend(self.donors.iter().cloned());
@@ -204,6 +220,7 @@ impl Sharder {
             self.census.begin();
             self.passes.excused = std::mem::take(&mut self.passes.returned);
             self.passes.split_before = std::mem::take(&mut self.passes.split);
+            self.passes.overlooked_before = std::mem::take(&mut self.passes.overlooked);
         }
         let page = Page::Next { is_first: true };
         self.passes.current = Some(Pass { purpose, kinds, page, found: 0, taken_up: 0 });
@@ -265,7 +282,12 @@ impl Sharder {
         };
         for object in objects {
             let name = object.name.clone();
+            let is_main = self.options.kinds.main.contains_key(&name.kind);
+            let asked = object.shard.clone().filter(|_| is_main && object.drain.is_some());
             let is_found = self.consider(object, now);
+            if let Some(asked) = asked.filter(|_| !self.works.has(&name)) {
+                self.passes.on_overlooked(asked);
+            }
             if let Some(pass) = self.passes.current.as_mut().filter(|_| is_found) {
                 pass.found += 1;
                 pass.taken_up += usize::from(self.works.has(&name));
@@ -288,6 +310,7 @@ impl Sharder {
                 let is_lost = self.membership.table().is_none();
                 self.passes.returned.append(&mut self.passes.excused);
                 self.passes.split.append(&mut self.passes.split_before);
+                self.passes.overlooked.append(&mut self.passes.overlooked_before);
                 self.passes.want_census(is_lost);
             }
         }
@@ -331,6 +354,7 @@ impl Sharder {
                 // What was given up meanwhile belongs to nobody, so the count tells nothing of it.
                 let split = std::mem::take(&mut self.passes.split_before);
                 self.works.look_everywhere_for_children_of(&split);
+                self.passes.overlooked_before.clear();
                 self.on_counted(now);
             }
             Purpose::Resync | Purpose::Donor(_) => {}

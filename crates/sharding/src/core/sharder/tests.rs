@@ -1,3 +1,4 @@
+mod counts;
 mod families;
 mod leaving;
 mod nowhere;
@@ -407,43 +408,6 @@ fn a_conflict_is_read_again_five_times_and_then_waits() {
 }
 
 #[test]
-fn no_more_is_drained_at_once_than_allowed() {
-    let objects: Vec<Object> = (0..300).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
-    let mut stage = Stage::settled(&["a"], objects);
-    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
-    stage.answer_all();
-    let drains = stage.labels();
-    assert_eq!(drains.len(), 100);
-    let deadline = Drain::Until(1_700_000_030);
-    assert!(drains.iter().all(|(_, change)| *change == LabelChange::Drain(deadline)), "{drains:?}");
-}
-
-/// Every judgement queued the object once more, for as long as there was no room.
-#[test]
-fn what_waits_to_be_drained_waits_once() {
-    let objects: Vec<Object> = (0..300).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
-    let mut stage = Stage::settled(&["a"], objects);
-    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
-    stage.answer_all();
-    while let Some(index) =
-        stage.open.iter().position(|it| matches!(it, Command::WriteObject { .. }))
-    {
-        let Command::WriteObject { token, name, change, .. } = stage.open.remove(index) else {
-            unreachable!()
-        };
-        let drained = object(&name.name, 6, Some("a")).with(&change);
-        stage.answer(token, Answer::Object(Box::new(drained)));
-    }
-    let waiting = stage.sharder.works.queued_len();
-    assert!(waiting > 0);
-    assert_eq!(waiting + 100, stage.sharder.on_their_way());
-    for is_fenced in [true, false, true] {
-        stage.tell(Event::Fenced(is_fenced));
-        assert_eq!(stage.sharder.works.queued_len(), waiting);
-    }
-}
-
-#[test]
 fn a_weight_that_cannot_be_read_is_told_once() {
     let told = |commands: &[Command]| {
         let is_told = |it: &&Command| matches!(it, Command::Tell(News::UnreadableWeight(_)));
@@ -501,24 +465,4 @@ fn requests_end_before_the_shortest_hold_does() {
     let commands = sharder.on(at(Duration::ZERO), Event::LeasesListed(vec![short, long]));
     assert!(commands.is_empty());
     assert_eq!(sharder.request_timeout(), Duration::from_millis(400));
-}
-
-#[test]
-fn a_count_follows_what_is_moved() {
-    let objects = (0..3).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
-    let mut stage = Stage::settled(&["a"], objects);
-    let count = |stage: &Stage, id: &str| {
-        let objects = stage.sharder.objects().unwrap();
-        objects.get(&id.parse::<InstanceId>().unwrap()).copied().unwrap_or(0)
-    };
-    assert_eq!(count(&stage, "a"), 3);
-    stage.tell(Event::Unassigned { object: Box::new(object("y", 6, None)), is_listed: false });
-    let (token, _) = stage.label_request();
-    stage.answer(token, Answer::Object(Box::new(object("y", 7, Some("a")))));
-    assert_eq!(count(&stage, "a"), 4);
-    let mut stage = with_dead();
-    let (token, _) = stage.label_request();
-    stage.objects = vec![object("x", 6, Some("b"))];
-    stage.answer(token, Answer::Object(Box::new(object("x", 6, Some("b")))));
-    assert_eq!((count(&stage, "a"), count(&stage, "b")), (0, 1));
 }

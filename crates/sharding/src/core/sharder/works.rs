@@ -22,6 +22,9 @@ use crate::core::time::Moment;
 pub(super) const UNASSIGNED_MAX: usize = 10_000;
 /// Writes of labels under way at once, besides moves.
 const WRITES_MAX: usize = 32;
+/// Objects that are being marked to be given up at once. With more, those writes and what they bring
+/// about would fill the server's queue, and what is nobody's already would wait in it for its next owner.
+const DRAINS_INFLIGHT_MAX: usize = 16;
 /// Conflicts after which an object has to wait.
 const REREADS_MAX: u32 = 5;
 /// An object of an instance that is gone is left where it is after so many failures, or after so many
@@ -40,6 +43,8 @@ pub(super) struct Works {
     all: BTreeMap<ObjectName, Work>,
     agenda: Agenda,
     flights: BTreeMap<Token, ObjectName>,
+    /// Of the flights, those that mark an object to be given up.
+    drains: BTreeSet<Token>,
     /// Drained and not yet with their new owner.
     moving: BTreeSet<ObjectName>,
     /// To be drained when there is room, each once; never more than there are on their way.
@@ -324,10 +329,16 @@ impl Works {
         self.agenda.set(&name, now);
     }
 
+    /// Whether one more object may be marked to be given up.
+    fn may_drain(&self, moves_max: usize) -> bool {
+        self.moving.len() < moves_max && self.drains.len() < DRAINS_INFLIGHT_MAX
+    }
+
     /// Lets more objects be drained, as far as there is room.
     fn fill_room(&mut self, moves_max: usize, now: Moment) {
         let room = moves_max.saturating_sub(self.moving.len());
-        for _ in 0..room {
+        let room_in_flight = DRAINS_INFLIGHT_MAX.saturating_sub(self.drains.len());
+        for _ in 0..room.min(room_in_flight) {
             let Some(name) = self.queued.pop_first() else { return };
             self.look_at(&name, now);
         }
@@ -381,8 +392,9 @@ impl Sharder {
         }
         let has_children = self.options.kinds.has_children(&object.name.kind);
         // Before everything was looked at once, nobody knows where its children are: it may have been
-        // given up to another leader.
-        let may_have_children = has_children && (is_listed || !self.has_counted());
+        // given up to another leader, or by one that came back to what it was asked for before.
+        let is_new = !is_listed && self.has_counted() && !self.passes.has_overlooked();
+        let may_have_children = has_children && !is_new;
         let family = if may_have_children { Family::Wanted { from: None } } else { Family::None };
         self.works.add(object, (role, has_children), family, now);
     }

@@ -63,7 +63,7 @@ pub(super) fn stored(shard: &str, version: u32, is_draining: bool) -> ConfigMap 
 
 pub(super) fn seen(shard: &str, version: u32, is_draining: bool) -> Object {
     let metadata = stored(shard, version, is_draining).metadata;
-    kubernetes::object(&names(), &GroupKind::new("", "ConfigMap"), metadata).unwrap()
+    kubernetes::object(&names(), &GroupKind::new("", "ConfigMap"), &metadata).unwrap()
 }
 
 pub(super) fn identity() -> Identity {

@@ -2,8 +2,6 @@
 
 use super::families::{child, with_children};
 use super::*;
-use crate::core::partition::BALANCED_MEAN_MIN;
-use crate::core::spec::Algorithm;
 
 fn unassigned(name: &str) -> Event {
     Event::Unassigned { object: Box::new(object(name, 5, None)), is_listed: false }
@@ -45,38 +43,48 @@ fn the_first_table_does_not_wait_for_room() {
     assert!(stage.sharder.table().is_some());
 }
 
-/// Objects that leave the ring were evened out too, and their slots with them.
+/// The most at once are on their way, and few of them are being marked: the writes of those that are
+/// nobody's are not to wait behind hundreds of others.
 #[test]
-fn what_is_outside_the_ring_does_not_count() {
-    let count = u32::try_from(BALANCED_MEAN_MIN).unwrap();
-    let mut elsewhere = object("z", 5, Some("a"));
-    elsewhere.name.namespace = Some("elsewhere".to_owned());
-    let mut objects: Vec<Object> =
-        (0..count).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
-    objects.push(elsewhere);
+fn no_more_is_drained_at_once_than_allowed() {
+    let objects: Vec<Object> = (0..300).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
     let mut stage = Stage::settled(&["a"], objects);
-    let counted = |stage: &Stage| stage.sharder.objects().unwrap()[&"a".parse().unwrap()];
-    assert_eq!(counted(&stage), u64::from(count) + 1);
-    stage.tell(Event::Namespaces(["shop".to_owned()].into()));
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
     stage.answer_all();
-    assert_eq!(counted(&stage), u64::from(count));
+    let drains = stage.labels();
+    assert_eq!(drains.len(), 16);
+    let deadline = Drain::Until(1_700_000_030);
+    assert!(drains.iter().all(|(_, change)| *change == LabelChange::Drain(deadline)), "{drains:?}");
+    assert_eq!(mark_all(&mut stage), 100);
 }
 
-/// With consistent hashing nobody knew how even it was.
+/// Every judgement queued the object once more, for as long as there was no room.
 #[test]
-fn imbalance_is_known_without_slots() {
-    let mut options = options();
-    options.partitioning.algorithm = Algorithm::Ring;
-    let mut stage = Stage::unsettled(&["a", "b"]);
-    stage.sharder = Sharder::new(options);
-    stage.tell(Event::LeasesListed(vec![lease("a", 1), lease("b", 1)]));
-    let of = |id: &'static str| move |i: u32| object(&format!("{id}{i}"), 5, Some(id));
-    stage.objects = (0..30).map(of("a")).chain((0..10).map(of("b"))).collect();
-    stage.tell(Event::Leading { until: Moment(secs(10_000)) });
-    assert_eq!(stage.sharder.imbalance(), None, "before anything was counted");
+fn what_waits_to_be_drained_waits_once() {
+    let objects: Vec<Object> = (0..300).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
+    let mut stage = Stage::settled(&["a"], objects);
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
     stage.answer_all();
-    let imbalance = stage.sharder.imbalance().expect("everything was counted");
-    assert!((imbalance - 1.5).abs() < 1e-9, "{imbalance}");
+    mark_all(&mut stage);
+    let waiting = stage.sharder.works.queued_len();
+    assert!(waiting > 0);
+    assert_eq!(waiting + 100, stage.sharder.on_their_way());
+    for is_fenced in [true, false, true] {
+        stage.tell(Event::Fenced(is_fenced));
+        assert_eq!(stage.sharder.works.queued_len(), waiting);
+    }
+}
+
+/// Every write of a label is carried out, until nothing more is written. Nobody gives anything up.
+fn mark_all(stage: &mut Stage) -> usize {
+    let mut marked = 0;
+    while !stage.labels().is_empty() {
+        let (token, name, change) = stage.write_request();
+        let drained = object(&name.name, 6, Some("a")).with(&change);
+        stage.answer(token, Answer::Object(Box::new(drained)));
+        marked += 1;
+    }
+    marked
 }
 
 /// A child asked the server for its parent every second, for as long as that was on its way.
@@ -135,4 +143,53 @@ fn what_is_given_up_before_the_first_count_has_its_children_looked_for() {
     stage.tell(unassigned("x"));
     assert_eq!(stage.labels(), [], "not before its children");
     assert!(stage.has_read_request());
+}
+
+/// One that was gone came back, found what it had been asked for before, and gave it up before it was
+/// looked for: it was taken for new, and given to its next owner before its children.
+#[test]
+fn what_is_given_up_by_one_that_came_back_has_its_children_looked_for() {
+    let mut stage = Stage::unsettled(&[]);
+    stage.sharder = Sharder::new(with_children(&[]));
+    let idle = Lease { weight: Some("0".to_owned()), ..lease("a", 1) };
+    let gone = Lease { holder: None, ..lease("b", 1) };
+    stage.tell(Event::LeasesListed(vec![idle, gone]));
+    let drain = LabelChange::Drain(Drain::Until(1_700_000_030));
+    stage.objects = vec![object("x", 5, Some("b")).with(&drain)];
+    stage.controlled = vec![child(5, Some("b"))];
+    stage.tell(Event::Leading { until: Moment(secs(10_000)) });
+    stage.answer_all();
+    assert_eq!(stage.sharder.on_their_way(), 0, "its child would go first, and nobody can take it");
+    stage.objects.clear();
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
+    stage.tell(unassigned("x"));
+    stage.answer_all();
+    assert_eq!(stage.labels(), [], "not before its children");
+    assert!(stage.has_read_request());
+}
+
+/// The instance was told by a Lease that somebody deleted. The next one said nothing of it, and what was
+/// to be given up stayed where it was until the leader changed.
+#[test]
+fn a_lease_that_is_made_anew_tells_again_that_there_is_something_to_give_up() {
+    let objects = (0..8).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
+    let mut stage = Stage::settled(&["a"], objects);
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
+    stage.answer_all();
+    let (token, name, change) = stage.write_request();
+    stage.open.clear();
+    let drained = object(&name.name, 6, Some("a")).with(&change);
+    stage.answer(token, Answer::Object(Box::new(drained)));
+    let (token, raised) = stage.lease_request();
+    let raised = raised.expect("its Lease is written");
+    assert_eq!(raised.marks.drain_epoch, 1);
+    let version = Version("9".to_owned());
+    stage.answer(token, Answer::Lease(Box::new(Lease { version, ..raised })));
+    stage.pass(D / 5);
+    assert!(!stage.has_lease_request(), "it has been told");
+    stage.tell(Event::LeaseDeleted { id: "a".parse().unwrap(), namespace: "shop".to_owned() });
+    stage.tell(Event::LeaseSeen(Box::new(lease("a", 12))));
+    stage.answer_all();
+    let (_, raised) = stage.lease_request();
+    assert_eq!(raised.expect("its Lease is written").marks.drain_epoch, 1);
 }

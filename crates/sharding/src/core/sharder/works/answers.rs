@@ -18,6 +18,7 @@ impl Sharder {
         answer: Answer,
     ) {
         let Some(name) = self.works.flights.remove(&token) else { return };
+        self.works.drains.remove(&token);
         let Some(work) = self.works.all.get_mut(&name) else { return };
         let Some((_, doing)) = work.doing.take_if(|(asked, _)| *asked == token) else { return };
         match (doing, answer) {
@@ -121,7 +122,9 @@ impl Sharder {
             Role::Child { parent, .. } => Some(parent.clone()),
             Role::Main { .. } | Role::Foreign => None,
         };
-        self.works.remove(name);
+        if let Some(work) = self.works.remove(name) {
+            self.on_forgotten(&work);
+        }
         // One that is nobody's need not be so for as long as its child cannot be written.
         if let Some(parent) = &parent {
             self.on_child_done(parent, name, now.mono);

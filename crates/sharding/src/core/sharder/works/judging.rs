@@ -1,6 +1,6 @@
 //! What to do with one object.
 
-use super::{Doing, OVERDUE_EVERY, PARENT_EVERY_MAX, RETRY_AFTER};
+use super::{Doing, OVERDUE_EVERY, PARENT_EVERY_MAX, RETRY_AFTER, Work};
 use crate::core::handover::{
     Owner, Question, SEEN_MARGIN, Step, Target, Verdict, Wait, judge, judge_child,
     judge_child_outside, judge_orphan,
@@ -170,9 +170,19 @@ impl Sharder {
 
     /// It is no longer remembered, and stays with its owner.
     fn stay(&mut self, name: &ObjectName) {
-        let owner = self.works.remove(name).and_then(|work| work.object.shard);
+        let Some(work) = self.works.remove(name) else { return };
+        self.on_forgotten(&work);
+        let owner = work.object.shard;
         if let Some(departed) = owner.and_then(|id| self.departures.get_mut(&id)) {
             departed.on_stayed();
+        }
+    }
+
+    /// It is still where it was, and no longer on its way.
+    pub(super) fn on_forgotten(&mut self, work: &Work) {
+        let owner = work.object.shard.clone().filter(|_| work.is_draining());
+        if let Some(owner) = owner {
+            self.passes.on_overlooked(owner);
         }
     }
 
@@ -198,7 +208,7 @@ impl Sharder {
         self.tell_stray(name, &step);
         match &step {
             Step::Drain if self.works.moving.contains(name) => {}
-            Step::Drain if self.works.moving.len() >= self.options.handover.concurrent_moves => {
+            Step::Drain if !self.works.may_drain(self.options.handover.concurrent_moves) => {
                 self.works.queued.insert(name.clone());
                 return;
             }
@@ -228,6 +238,9 @@ impl Sharder {
             to.clone_from(bound);
         }
         let change = step.change(now.wall, self.options.handover.drain_timeout());
+        if step == Step::Drain {
+            self.works.drains.insert(token);
+        }
         work.doing = Some((token, Doing::Write(step)));
         let version = work.object.version.clone();
         self.works.flights.insert(token, name.clone());
