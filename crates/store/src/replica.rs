@@ -14,6 +14,7 @@
 mod beats;
 mod confirm;
 mod hold;
+mod leftovers;
 mod mirror;
 mod relay;
 mod run;

@@ -14,6 +14,7 @@ use etcd_api::{
     mvccpb::EventType,
     v3lockpb::LockRequest,
 };
+use mvcc::{Position, Revision};
 use store::{Address, Listener};
 use tokio::time::{Duration, interval};
 
@@ -247,4 +248,36 @@ async fn a_compaction_reaches_followers() {
         refusal(clients.kv.range(old).await),
         "OutOfRange: etcdserver: mvcc: required revision has been compacted"
     );
+}
+
+/// What the compaction before the last one dropped and its holder had not given up stayed in the
+/// journal for good: whoever took the role knew of the last one alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_that_dies_after_two_compactions_leaves_both_to_the_next() {
+    let replicas = start(2).await;
+    let old = leader(&replicas, None).await;
+    let (mut writer, seat) = (replicas[old].store.clients().await, &replicas[1 - old].seat);
+    let mut follower = replicas[1 - old].store.clients().await;
+    let mut superseded = Vec::new();
+    for _ in 0..2 {
+        superseded.push(writer.put("k", "old").await);
+        let compacted = writer.put("k", "new").await;
+        writer.compact(compacted).await;
+        // It has heard of this compaction by itself, as it looks far more often than they come.
+        while refusal_of_compacted(&mut follower, superseded[superseded.len() - 1]).await.is_none()
+        {
+        }
+    }
+    let kept = |revision: i64| seat.keeps(Position::new(Revision(revision), 0));
+    assert!(superseded.iter().all(|revision| kept(*revision)), "nothing is given up yet");
+    replicas[old].seat.cut_off(true);
+    assert_eq!(leader(&replicas, Some(old)).await, 1 - old);
+    until(|| !superseded.iter().any(|revision| kept(*revision))).await;
+    assert_eq!(value(&mut follower, "k").await.as_deref(), Some("new"));
+}
+
+/// How a read of that revision is refused, if it is.
+async fn refusal_of_compacted(clients: &mut Clients, revision: i64) -> Option<String> {
+    let old = RangeRequest { revision, serializable: true, ..get("k") };
+    clients.kv.range(old).await.err().map(|status| status.message().to_owned())
 }
