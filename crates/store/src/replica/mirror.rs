@@ -162,6 +162,11 @@ impl Mirror {
         self.leftovers.add(self.keyspace.compacted(), dead);
     }
 
+    /// Up to where it knows the journal.
+    pub(super) fn known(&self) -> (Revision, Option<BatchId>) {
+        (self.keyspace.revision(), self.meta)
+    }
+
     pub(crate) fn view(&self) -> View {
         self.keyspace.view()
     }

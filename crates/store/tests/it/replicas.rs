@@ -3,6 +3,7 @@
 mod leases;
 mod logins;
 mod pieces;
+mod tidings;
 
 use std::{net::TcpListener, sync::Arc};
 
@@ -32,22 +33,30 @@ const TIPS_OF_A_LOOK: usize = 4;
 struct Replica {
     store: Store,
     seat: Arc<Seat>,
+    peer_url: String,
 }
 
 /// Starts as many stores over one journal.
 async fn start(count: usize) -> Vec<Replica> {
+    start_known_as(count, |peer_url| peer_url.to_owned()).await
+}
+
+/// The same, each telling the others that it is elsewhere.
+async fn start_known_as(count: usize, elsewhere: fn(&str) -> String) -> Vec<Replica> {
     let together = Together::new(new_folder());
     let mut replicas = Vec::new();
     for number in 0..count {
         let seat = together.seat();
         let port = free_port();
+        let peer_url = format!("http://127.0.0.1:{port}");
+        let advertised = elsewhere(&peer_url);
         let store = Store::start_over(seat.clone(), new_folder(), |options| {
             options.name = format!("replica{number}");
             let address = Address::Tcp(([127, 0, 0, 1], port).into());
             options.peer_listeners = vec![Listener { address, tls: None }];
-            options.advertise_peer_urls = vec![format!("http://127.0.0.1:{port}")];
+            options.advertise_peer_urls = vec![advertised];
         });
-        replicas.push(Replica { store: store.await, seat });
+        replicas.push(Replica { store: store.await, seat, peer_url });
     }
     leader(&replicas, None).await;
     replicas
