@@ -5,7 +5,9 @@
 mod guard;
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -17,6 +19,8 @@ pub use guard::Guard;
 use crate::http;
 use crate::ports;
 use crate::process::{Process, Program};
+use crate::tasks::link::{Link, Target};
+use crate::tasks::net::Network;
 use crate::wait::{Level, wait_for};
 
 /// A JVM on a busy machine takes its time.
@@ -38,6 +42,9 @@ pub struct Settings {
     pub is_guarded: bool,
     /// Whether tables are made in no time, which Ignite does not do by default.
     pub is_quick: bool,
+    /// Whether each node is in a network of its own, with links that can fail to each other one and
+    /// to whoever is outside. Takes root.
+    pub is_apart: bool,
 }
 
 /// Running nodes, killed when dropped.
@@ -47,6 +54,10 @@ pub struct Ignite {
     folder: PathBuf,
     nodes: Vec<Node>,
     guard: Option<Guard>,
+    /// From each node to each other one, where they are apart.
+    links: Vec<(usize, usize, Link)>,
+    /// From the test's own network to nodes that are apart.
+    _doors: Vec<Link>,
 }
 
 #[derive(Debug)]
@@ -56,6 +67,9 @@ struct Node {
     rest_port: u16,
     /// Where REST is encrypted, if it is.
     rest_tls_port: u16,
+    network_port: u16,
+    /// Whose it is, if not the test's own.
+    network: Option<Arc<Network>>,
     /// `None` while it is down.
     process: Option<Process>,
 }
@@ -66,20 +80,29 @@ impl Ignite {
     /// Starts nodes from a folder of jars, and makes them one cluster.
     pub async fn start(library: &Path, folder: &Path, settings: &Settings) -> Result<Self> {
         let mut nodes = Vec::new();
-        let mut network = Vec::new();
         for number in 1..=settings.nodes {
             let [client_port, rest_port, rest_tls_port, network_port] = ports::free()?;
-            network.push(network_port);
             let name = format!("node{number}");
-            nodes.push(Node { name, client_port, rest_port, rest_tls_port, process: None });
+            let network = settings.is_apart.then(|| Network::new().map(Arc::new)).transpose()?;
+            nodes.push(Node {
+                name,
+                client_port,
+                rest_port,
+                rest_tls_port,
+                network_port,
+                network,
+                process: None,
+            });
         }
         let guard = settings.is_guarded.then(|| Guard::make(folder)).transpose()?;
         let (library, folder) = (library.to_owned(), folder.to_owned());
-        let mut ignite = Self { library, folder, nodes, guard };
-        for (node, port) in ignite.nodes.iter().zip(&network) {
+        let (links, _doors) = (links(&nodes)?, doors(&nodes)?);
+        let mut ignite = Self { library, folder, nodes, guard, links, _doors };
+        let network: Vec<u16> = ignite.nodes.iter().map(|node| node.network_port).collect();
+        for node in &ignite.nodes {
             let own = ignite.folder.join(&node.name);
             fs::create_dir_all(&own).context("make a node's folder")?;
-            let text = node.settings(*port, &network, settings, ignite.guard.as_ref());
+            let text = node.settings(&network, settings, ignite.guard.as_ref());
             fs::write(own.join("ignite.conf"), text).context("write a node's settings")?;
         }
         for index in 0..settings.nodes {
@@ -126,6 +149,18 @@ impl Ignite {
         self.nodes.iter().map(|node| format!("https://127.0.0.1:{}", node.rest_tls_port)).collect()
     }
 
+    /// The nodes as somebody outside reaches them by links of their own.
+    #[must_use]
+    pub fn targets(&self) -> Vec<Target> {
+        self.nodes.iter().map(|node| node.target(node.client_port)).collect()
+    }
+
+    /// Links between a node and the others.
+    pub fn links_of(&self, index: usize) -> impl Iterator<Item = &Link> {
+        let concerns = move |from: usize, to: usize| from == index || to == index;
+        self.links.iter().filter(move |(from, to, _)| concerns(*from, *to)).map(|it| &it.2)
+    }
+
     /// What clients must know and show, if anything.
     #[must_use]
     pub fn guard(&self) -> Option<&Guard> {
@@ -169,21 +204,28 @@ impl Ignite {
         let node = &mut self.nodes[index];
         let own = self.folder.join(&node.name);
         let shown = |path: PathBuf| path.display().to_string();
+        let (path, mut arguments) = match &node.network {
+            None => ("java", Vec::new()),
+            Some(network) => {
+                ("nsenter", vec![format!("--net={}", network.path()), "java".to_owned()])
+            }
+        };
+        arguments.extend([
+            format!("@{}", shown(self.library.join("java.args"))),
+            "-cp".to_owned(),
+            format!("{}/*", self.library.display()),
+            MAIN.to_owned(),
+            "--config-path".to_owned(),
+            shown(own.join("ignite.conf")),
+            "--work-dir".to_owned(),
+            shown(own.join("work")),
+            "--node-name".to_owned(),
+            node.name.clone(),
+        ]);
         let program = Program {
             name: node.name.clone(),
-            path: "java".into(),
-            arguments: vec![
-                format!("@{}", shown(self.library.join("java.args"))),
-                "-cp".to_owned(),
-                format!("{}/*", self.library.display()),
-                MAIN.to_owned(),
-                "--config-path".to_owned(),
-                shown(own.join("ignite.conf")),
-                "--work-dir".to_owned(),
-                shown(own.join("work")),
-                "--node-name".to_owned(),
-                node.name.clone(),
-            ],
+            path: path.into(),
+            arguments,
             environment: Vec::new(),
             log_folder: self.folder.clone(),
         };
@@ -214,13 +256,16 @@ impl Ignite {
 // === impl Node ===
 
 impl Node {
-    fn settings(
-        &self,
-        own: u16,
-        network: &[u16],
-        settings: &Settings,
-        guard: Option<&Guard>,
-    ) -> String {
+    /// One of its ports.
+    fn target(&self, port: u16) -> Target {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        match &self.network {
+            None => Target::Outside(address),
+            Some(network) => Target::Inside(network.clone(), address),
+        }
+    }
+
+    fn settings(&self, network: &[u16], settings: &Settings, guard: Option<&Guard>) -> String {
         let tls = guard.map(|guard| format!(", ssl {{ {} }}", guard.mutual())).unwrap_or_default();
         let rest_tls = guard.map(|guard| {
             let (port, own) = (self.rest_tls_port, guard.own());
@@ -237,10 +282,31 @@ impl Node {
 }}
 ",
             all = all.join(", "),
+            own = self.network_port,
             client = self.client_port,
             rest = self.rest_port,
             rest_tls = rest_tls.unwrap_or_default(),
             is_synced = settings.is_synced,
         )
     }
+}
+
+/// Every node finds the others at the addresses that they have themselves.
+fn links(nodes: &[Node]) -> Result<Vec<(usize, usize, Link)>> {
+    let mut links = Vec::new();
+    for (number, node) in nodes.iter().enumerate() {
+        let Some(network) = &node.network else { continue };
+        for (other, peer) in nodes.iter().enumerate().filter(|(other, _)| *other != number) {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, peer.network_port));
+            let link = Link::open(network, address, peer.target(peer.network_port))?;
+            links.push((number, other, link));
+        }
+    }
+    Ok(links)
+}
+
+fn doors(nodes: &[Node]) -> Result<Vec<Link>> {
+    let apart = nodes.iter().filter(|node| node.network.is_some());
+    let ports = apart.flat_map(|node| [node.client_port, node.rest_port].map(|port| (node, port)));
+    ports.map(|(node, port)| Link::here(port, node.target(port))).collect()
 }

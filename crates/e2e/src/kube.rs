@@ -5,6 +5,7 @@ mod apiserver;
 mod audit;
 mod controllers;
 mod kubectl;
+pub mod objects;
 mod scheduler;
 
 pub use apiserver::{Apiserver, ApiserverOptions, Identity, Release};

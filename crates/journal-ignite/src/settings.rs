@@ -1,18 +1,22 @@
 //! Settings of the grid that decide whether an acknowledged write can be lost.
 //!
-//! A zone's replicas are told by SQL, whether Raft's log is synced only by each node over REST.
+//! A zone's replicas and mode are told by SQL, whether Raft's log is synced only by each node over REST.
 
 mod rest;
 
 pub(crate) use rest::ENCRYPTED;
 
-use ignite_client::Client;
+use ignite_client::{Client, Value};
 
 use crate::{Error, Options, Unsafe, error::Step, options::REPLICAS_MIN};
 
 /// Above this the clocks of nodes may differ by more than readers wait.
 const CLOCK_SKEW_MS_MAX: u64 = 500;
 const FSYNC: &str = "ignite.raft.fsync";
+const ZONE: &str =
+    "SELECT ZONE_REPLICAS, ZONE_CONSISTENCY_MODE FROM SYSTEM.ZONES WHERE ZONE_NAME = ?";
+/// A zone of the other mode goes on with what a minority has once most of its nodes are gone.
+const CONSISTENT: &str = "STRONG_CONSISTENCY";
 const CLOCK_SKEW: &str = "ignite.schemaSync.maxClockSkewMillis";
 
 /// Refuses what is unsafe, by name; or logs and returns it, where the user allows it.
@@ -34,7 +38,7 @@ pub(crate) async fn check(client: &Client, options: &Options) -> Result<Vec<Stri
 }
 
 async fn find(client: &Client, options: &Options) -> Result<Vec<Unsafe>, Error> {
-    let mut found: Vec<Unsafe> = replicas(client, &options.schema).await?.into_iter().collect();
+    let mut found = zone(client, &options.schema).await?;
     let asked = ask_nodes(options).await?;
     let unsynced = asked.iter().filter(|(_, fsync)| *fsync != serde_json::Value::Bool(true));
     found.extend(unsynced.map(|(node, fsync)| Unsafe {
@@ -75,16 +79,28 @@ async fn ask_nodes(options: &Options) -> Result<Vec<(rest::Node<'_>, serde_json:
     }
 }
 
-async fn replicas(client: &Client, zone: &str) -> Result<Option<Unsafe>, Error> {
-    let statement = "SELECT ZONE_REPLICAS FROM SYSTEM.ZONES WHERE ZONE_NAME = ?";
-    let asked = client.execute(None, statement, &[zone.into()]).await;
+/// What the zone was made with, and nobody can change later.
+async fn zone(client: &Client, zone: &str) -> Result<Vec<Unsafe>, Error> {
+    let asked = client.execute(None, ZONE, &[zone.into()]).await;
     let row =
         asked.step("read the zone's settings")?.next().await.step("read the zone's settings")?;
-    let found = row.and_then(|row| row.values()[0].as_i64()).unwrap_or(0);
-    let is_safe = found >= i64::from(REPLICAS_MIN);
-    Ok((!is_safe).then(|| Unsafe {
-        setting: format!("REPLICAS of zone {zone}"),
-        found: found.to_string(),
-        needed: format!("at least {REPLICAS_MIN}"),
-    }))
+    let value = |at: usize| row.as_ref().and_then(|row| row.values().get(at));
+    let replicas = value(0).and_then(Value::as_i64).unwrap_or(0);
+    let mode = value(1).and_then(Value::as_str).unwrap_or("unknown");
+    let mut found = Vec::new();
+    if replicas < i64::from(REPLICAS_MIN) {
+        found.push(Unsafe {
+            setting: format!("REPLICAS of zone {zone}"),
+            found: replicas.to_string(),
+            needed: format!("at least {REPLICAS_MIN}"),
+        });
+    }
+    if mode != CONSISTENT {
+        found.push(Unsafe {
+            setting: format!("CONSISTENCY MODE of zone {zone}"),
+            found: mode.to_owned(),
+            needed: CONSISTENT.to_owned(),
+        });
+    }
+    Ok(found)
 }

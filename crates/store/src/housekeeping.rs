@@ -6,6 +6,7 @@ use std::{
     iter, mem,
     sync::{
         Arc,
+        atomic::{AtomicI64, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
     time::Duration,
@@ -47,7 +48,14 @@ pub(crate) struct Superseded {
     pub(crate) positions: Vec<Position>,
     /// Who waits for the end of the compaction, if this is it.
     pub(crate) replies: Vec<oneshot::Sender<Result<Compacted, Error>>>,
+    /// Whether this is all that was still to be found.
+    pub(crate) is_last: bool,
 }
+
+/// Up to which compaction all that was dropped is given up. Told to members who follow: what is not,
+/// they remember.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GivenUp(Arc<AtomicI64>);
 
 /// What a sweep found, and since when it is here.
 pub(crate) struct Waiting {
@@ -69,6 +77,7 @@ pub(crate) struct Housekeeping {
     pub(crate) room: UpkeepRoom,
     /// How long what a sweep found is left alone, for readers that are not seen from here.
     pub(crate) grace: Duration,
+    pub(crate) given_up: GivenUp,
 }
 
 /// Whether upkeep found room, and when it looks again.
@@ -185,6 +194,9 @@ impl Housekeeping {
                 .forget(self.epoch, &superseded.positions)
                 .map_err(|source| HousekeepingError::Forget { source })?;
             superseded.answer();
+            if superseded.is_last {
+                self.given_up.note(superseded.compacted);
+            }
             self.waiting.pop_front();
             self.room.wake();
         }
@@ -230,8 +242,29 @@ pub(crate) fn unfinished(
         return None;
     }
     // Nobody waits for an answer, so that the revision in it is never told.
-    let superseded = Superseded { compacted, revision: compacted, positions, replies: Vec::new() };
+    let superseded = Superseded {
+        compacted,
+        revision: compacted,
+        positions,
+        replies: Vec::new(),
+        // The writer sweeps too, and finds nothing more.
+        is_last: false,
+    };
     Some(Waiting { superseded, since })
+}
+
+// === impl GivenUp ===
+
+impl GivenUp {
+    fn note(&self, compacted: Revision) {
+        self.0.store(compacted.0, Ordering::Relaxed);
+    }
+
+    /// Nothing before the first compaction of this writer.
+    pub(crate) fn get(&self) -> Option<Revision> {
+        let compacted = self.0.load(Ordering::Relaxed);
+        (compacted > 0).then_some(Revision(compacted))
+    }
 }
 
 // === impl Superseded ===

@@ -21,7 +21,7 @@ use crate::{
     expiry,
     housekeeping::{Housekeeping, HousekeepingError},
     http::{Content, Edge, Error as EdgeError},
-    replica::{Beats, Replica, ReplicaError, Sizes},
+    replica::{Beats, Hearing, Replica, ReplicaError, Sizes},
     sequencer::{Command, CommitError, Committer, Writer},
     services::departures,
     watch::HubThread,
@@ -285,17 +285,28 @@ impl Tasks {
     }
 }
 
+/// What is served, and what is done beside it.
+pub(crate) struct Serving {
+    pub(crate) edge: Edge,
+    pub(crate) content: Content,
+    /// Where others may write.
+    pub(crate) hearing: Option<Hearing>,
+}
+
 /// Serves clients and does the store's timed work, until `shutdown` or until a thread or a task fails.
 pub(crate) async fn serve(
     context: Arc<Context>,
-    edge: Edge,
-    content: Content,
+    serving: Serving,
     shutdown: CancellationToken,
 ) -> Result<(), StopError> {
+    let Serving { edge, content, hearing } = serving;
     let edge_ended = CancellationToken::new();
     let mut tasks = Tasks::new(shutdown.clone());
     tasks.spawn("expiry", expiry::run(context.clone(), shutdown.clone()));
     tasks.spawn("departures", departures::run(context.clone(), edge_ended.clone()));
+    if let Some(hearing) = hearing {
+        tasks.spawn("hearing", hearing.run(shutdown.clone()));
+    }
     tasks.spawn("auto-compaction", auto_compaction::run(context, shutdown.clone()));
     beside(tasks, edge.run(content, shutdown), edge_ended).await
 }

@@ -10,6 +10,8 @@ const MEMBER_ID: &[u8] = b"identity/member";
 /// What members sign simple tokens with, so that each knows those of the others.
 const TOKEN_SECRET: &[u8] = b"identity/tokens";
 const COMPACTED: &[u8] = b"compacted";
+/// Of a shared journal: up to which compaction all that was dropped is given up.
+const GIVEN_UP: &[u8] = b"given-up";
 const LEASE_PREFIX: &[u8] = journal::WRITERS_META;
 const ALARM_PREFIX: &[u8] = b"alarm/";
 const AUTH_PREFIX: &[u8] = b"auth/";
@@ -27,6 +29,7 @@ pub(crate) struct Meta {
     pub(crate) member_id: Option<u64>,
     pub(crate) token_secret: Option<Bytes>,
     pub(crate) compacted: Option<Revision>,
+    pub(crate) given_up: Option<Revision>,
     pub(crate) leases: Vec<(LeaseId, i64)>,
     pub(crate) alarms: Vec<Alarm>,
     /// Entries that belong to auth, left as they are.
@@ -75,10 +78,8 @@ impl Meta {
             MEMBER_ID => self.member_id = Some(number(&value).ok_or_else(malformed)?),
             TOKEN_SECRET if value.len() == TOKEN_SECRET_BYTES => self.token_secret = Some(value),
             TOKEN_SECRET => return Err(malformed()),
-            COMPACTED => {
-                let revision = number(&value).ok_or_else(malformed)?.cast_signed();
-                self.compacted = Some(Revision(revision));
-            }
+            COMPACTED => self.compacted = Some(revision(&value).ok_or_else(malformed)?),
+            GIVEN_UP => self.given_up = Some(revision(&value).ok_or_else(malformed)?),
             IMPORTING => return Err(Error::Importing),
             RESTORING => return Err(Error::Restoring),
             key if key.starts_with(LEASE_PREFIX) => {
@@ -173,6 +174,10 @@ pub(crate) fn compacted(revision: Revision) -> MetaChange {
     }
 }
 
+pub(crate) fn given_up(to: Revision) -> MetaChange {
+    MetaChange { key: Bytes::from_static(GIVEN_UP), value: Some(encode(to.0.cast_unsigned())) }
+}
+
 pub(crate) fn lease_granted(id: LeaseId, ttl_s: i64) -> MetaChange {
     MetaChange { key: lease_key(id), value: Some(encode(ttl_s.cast_unsigned())) }
 }
@@ -195,6 +200,10 @@ fn number(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
+fn revision(bytes: &[u8]) -> Option<Revision> {
+    Some(Revision(number(bytes)?.cast_signed()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +216,7 @@ mod tests {
             member_id(u64::MAX),
             token_secret([7; TOKEN_SECRET_BYTES]),
             compacted(Revision(-1)),
+            given_up(Revision(7)),
             lease_granted(LeaseId(-5), 60),
             alarm.raised(),
         ];
@@ -214,7 +224,7 @@ mod tests {
         let meta = Meta::parse(entries.into()).unwrap();
         assert_eq!((meta.cluster_id, meta.member_id), (Some(1), Some(u64::MAX)));
         assert_eq!(meta.token_secret.as_deref(), Some(&[7; TOKEN_SECRET_BYTES][..]));
-        assert_eq!(meta.compacted, Some(Revision(-1)));
+        assert_eq!((meta.compacted, meta.given_up), (Some(Revision(-1)), Some(Revision(7))));
         assert_eq!(meta.leases, [(LeaseId(-5), 60)]);
         assert_eq!(meta.alarms, [alarm]);
     }

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use journal::{BatchId, Tip};
 use mvcc::{Revision, View};
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 /// Readers from before a compaction that do not move for so long are given up: what they hold takes
 /// room, and a client that stopped reading may never go on. Far above any pause of one that reads.
@@ -24,7 +24,7 @@ pub(crate) struct Published {
     /// One mark per compacted revision that a state somebody holds was published with, in order.
     marks: Mutex<Vec<Mark>>,
     /// The last batch of this process that readers see, with all it brought beside its changes.
-    own: Mutex<Option<BatchId>>,
+    own: watch::Sender<Option<BatchId>>,
 }
 
 /// One durable state. Whoever holds it may read any position it shows: what a compaction drops is
@@ -60,7 +60,7 @@ impl Published {
         let generation = Arc::new(Generation::default());
         let marks = Mutex::new(vec![Mark::of(view.compacted(), &generation)]);
         let current = ArcSwap::from_pointee(State { view, generation });
-        Self { current, marks, own: Mutex::new(None) }
+        Self { current, marks, own: watch::Sender::new(None) }
     }
 
     pub(crate) fn load(&self) -> Arc<State> {
@@ -86,13 +86,18 @@ impl Published {
 
     /// Notes that all of a batch of this process is seen.
     pub(crate) fn note(&self, own: BatchId) {
-        *self.own.lock() = Some(own);
+        self.own.send_replace(Some(own));
+    }
+
+    /// Changes when something is noted.
+    pub(crate) fn noted(&self) -> watch::Receiver<Option<BatchId>> {
+        self.own.subscribe()
     }
 
     /// Whether readers see all of a journal that this process writes, up to `tip`. What others
     /// wrote was shown before it began to write.
     pub(crate) fn shows(&self, tip: &Tip) -> bool {
-        let is_seen = |news: BatchId| news.epoch < tip.epoch || *self.own.lock() >= Some(news);
+        let is_seen = |news: BatchId| news.epoch < tip.epoch || *self.own.borrow() >= Some(news);
         self.revision() >= tip.revision && tip.meta.is_none_or(is_seen)
     }
 

@@ -30,14 +30,17 @@ use crate::{
     context::{Context, Identity},
     http::{self, Content, Edge, FrontPages, GrpcServices, Traffic},
     lease::Deadlines,
-    lifecycle::{self, StopError, Threads, Work},
+    lifecycle::{self, Serving, StopError, Threads, Work},
     load::{self, LoadError, Opened},
     metrics::{Metrics, ProcessMetrics, StateMetrics},
     options::Address,
     probes::StoreProbes,
     published::Published,
     quota::Quota,
-    replica::{self, Beats, Confirm, Mirror, PeerTlsError, Relay, Replica, Sizes, Standing},
+    replica::{
+        self, Beats, Confirm, Hearing, Mirror, PeerTlsError, Relay, Replica, Sizes, Standing,
+        Tidings,
+    },
     sequencer::Sequencer,
     services::{
         AuthService, ClusterService, Departures, ElectionService, HealthService, KvService,
@@ -207,9 +210,11 @@ impl Service {
         let Self { context, edge, threads, registry, relay, front } = self;
         let stop = context.stopping.clone();
         let failed = threads.failed();
+        let hearing = relay.clone().map(|relay| Hearing::new(context.clone(), relay));
         let content = Content { front, ..content(&context, registry, relay) };
         let (sequencer, confirm) = (context.sequencer.clone(), context.confirm.clone());
-        let serving = lifecycle::serve(context, edge, content, stop.clone());
+        let serving = Serving { edge, content, hearing };
+        let serving = lifecycle::serve(context, serving, stop.clone());
         let stopping = async {
             tokio::select! {
                 () = failed.cancelled() => {}
@@ -327,7 +332,7 @@ fn content(context: &Arc<Context>, mut registry: Registry, relay: Option<Arc<Rel
                 .max_decoding_message_size(bytes_max),
         )
         .with(HealthServer::new(HealthService::new(context.clone())));
-    let peers = services.clone();
+    let peers = services.clone().with(Tidings::new(context.clone()));
     Content {
         services: relay.map_or(services.clone(), |relay| services.relayed_by(relay)),
         peers,

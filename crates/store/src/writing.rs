@@ -13,7 +13,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     Error,
     context::Context,
-    housekeeping::{self, Housekeeping, UpkeepRoom},
+    housekeeping::{self, GivenUp, Housekeeping, UpkeepRoom},
     lifecycle::Flow,
     sequencer::{
         self, Audience, Channels, Command, Committer, Effect, Loaded, SnapshotPoint, Writer,
@@ -51,8 +51,15 @@ impl Desk {
         let (superseded, superseded_queue) = std_mpsc::sync_channel(housekeeping::SUPERSEDED_MAX);
         let compacted = state.keyspace.compacted();
         let waiting = housekeeping::unfinished(compacted, unfinished, Instant::now());
-        let channels =
-            Channels { commands: command_queue, batches, durable: durable_signal, superseded };
+        let given_up = GivenUp::default();
+        let is_alone = context.standing.is_alone();
+        let channels = Channels {
+            commands: command_queue,
+            batches,
+            durable: durable_signal,
+            superseded,
+            given_up: (!is_alone).then(|| given_up.clone()),
+        };
         let flow = Flow {
             writer: Writer::new(state, epoch, batch_number, context.kept.clone(), channels),
             committer: Committer {
@@ -73,7 +80,8 @@ impl Desk {
                 commands: commands.clone(),
                 waiting: VecDeque::from_iter(waiting),
                 room: UpkeepRoom::default(),
-                grace: if context.standing.is_alone() { Duration::ZERO } else { FOLLOWERS_GRACE },
+                grace: if is_alone { Duration::ZERO } else { FOLLOWERS_GRACE },
+                given_up,
             },
         };
         (commands, flow)

@@ -80,6 +80,12 @@ impl Link {
         Self::serve(listener, target)
     }
 
+    /// Passes on what arrives at a port of the test's own network.
+    pub fn here(port: u16, target: Target) -> Result<Self> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        Self::serve(listener.with_context(|| format!("listen at port {port}"))?, target)
+    }
+
     /// Passes on what arrives at a port of the test's own network, which is returned too.
     pub fn near(target: Target) -> Result<(Self, u16)> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));

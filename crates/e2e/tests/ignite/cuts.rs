@@ -85,7 +85,7 @@ async fn cut(link: &Link, is_deaf: bool) -> Result<()> {
 }
 
 /// Waits for a moment; when exactly it comes does not matter here.
-async fn after(time: Duration) -> Result<()> {
+pub(crate) async fn after(time: Duration) -> Result<()> {
     let began = Instant::now();
     wait_for("the moment of the cut", MOMENT_MAX, async || {
         let elapsed = began.elapsed();

@@ -5,6 +5,8 @@ mod client;
 mod cuts;
 mod faults;
 mod journal;
+mod kubernetes;
+mod partitions;
 mod peers;
 mod refusals;
 mod replicas;
@@ -31,7 +33,9 @@ fn main() -> ExitCode {
         replicas::cases(),
         refusals::cases(),
         peers::cases(),
+        kubernetes::cases(),
         faults::cases(),
+        partitions::cases(),
     ]
     .concat();
     // So that each kind of cluster starts once.

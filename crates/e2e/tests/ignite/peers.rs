@@ -1,23 +1,17 @@
-//! Three stores beside etcd, and below an API server.
+//! Three stores beside etcd.
 
-use std::time::Duration;
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use e2e::assets::Asset;
 use e2e::client::Client;
 use e2e::differential::generate::Profile;
 use e2e::differential::{Comparison, compare, exceptions};
-use e2e::kube::{Apiserver, ApiserverOptions};
 use e2e::report::say;
 use e2e::scene::bound;
 use e2e::store::{Lane, Store, StoreOptions};
-use e2e::wait::{Level, wait_for};
 
 use crate::stage::{Case, Kind, Stage};
-use crate::together::{REPLICAS, with};
+use crate::together::with;
 
-/// How long the API server may take to find another store.
-const CREATE_WAIT: Duration = Duration::from_secs(180);
 /// Requests that are compared, by default and at length.
 const STEPS: (usize, usize) = (300, 2000);
 
@@ -28,7 +22,6 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![
         case("agree_with_etcd", |stage| agree_with_etcd(stage, Profile::Open)),
         case("guarded_agree_with_etcd", |stage| agree_with_etcd(stage, Profile::Guarded)),
-        case("carry_kubernetes", carry_kubernetes),
     ]
 }
 
@@ -50,37 +43,6 @@ fn agree_with_etcd(stage: &mut Stage, profile: Profile) -> Result<()> {
         };
         let summary = compare(etcd.client()?, Client::spread(&ports)?, comparison).await?;
         say(&format!("{}: seed {seed}: {summary:?}", together.scene.name()));
-        Ok(())
-    })
-}
-
-/// An API server that was given all three goes on when each of them dies in turn.
-fn carry_kubernetes(stage: &mut Stage) -> Result<()> {
-    let needs = [Asset::Windlass, Asset::KubeApiserver, Asset::Kubectl];
-    with(stage, "replicas_carry_kubernetes", &needs, async |together, _| {
-        let others: Vec<String> = together.stores[1..].iter().map(Store::endpoint).collect();
-        let flags = vec![format!("--etcd-servers={}", others.join(","))];
-        let options = ApiserverOptions { flags, ..ApiserverOptions::default() };
-        let server = Apiserver::start(&together.scene, &together.stores[0], &options).await?;
-        let kubectl = server.kubectl();
-        for index in 0..REPLICAS {
-            together.stores[index].kill()?;
-            let name = format!("without-{index}");
-            wait_for("a ConfigMap to be created", CREATE_WAIT, async || {
-                Ok(match kubectl.run(&["create", "configmap", &name]).await {
-                    Ok(_) => Level::Reached(()),
-                    // An attempt that failed may have succeeded.
-                    Err(error) if error.to_string().contains("AlreadyExists") => Level::Reached(()),
-                    Err(error) => Level::Below(error.to_string()),
-                })
-            })
-            .await?;
-            together.stores[index].restart().await?;
-        }
-        let listed = kubectl.run(&["get", "configmaps", "--output=name"]).await?;
-        for index in 0..REPLICAS {
-            ensure!(listed.contains(&format!("without-{index}")), "{listed}");
-        }
         Ok(())
     })
 }

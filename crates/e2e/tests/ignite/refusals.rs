@@ -15,6 +15,7 @@ pub(crate) fn cases() -> Vec<Case> {
             no_journal_and_a_foreign_one,
         ),
         Case::new("refusals::too_few_replicas", Kind::Single, too_few_replicas),
+        Case::new("refusals::a_zone_that_gives_up_on_order", Kind::Single, an_available_zone),
         Case::new("refusals::a_lost_grid", Kind::Single, a_lost_grid),
         Case::new("refusals::an_unsynced_log", Kind::Guarded, an_unsynced_log),
         Case::new("refusals::a_wrong_password", Kind::Guarded, a_wrong_password),
@@ -80,9 +81,29 @@ fn too_few_replicas(stage: &mut Stage) -> Result<()> {
     options.is_unsafe_allowed = false;
     let told = refusal(options.clone())?;
     expect(&told, &["REPLICAS of zone", "is 1, it must be at least 3"])?;
-    ensure!(!told.contains("fsync"), "{told}");
+    ensure!(!told.contains("fsync") && !told.contains("CONSISTENCY"), "{told}");
     options.rest.clear();
     expect(&refusal(options)?, &["no address of its REST interface"])
+}
+
+/// A zone that was made before with the mode that goes on without a majority is left as it is, and
+/// refused.
+fn an_available_zone(stage: &mut Stage) -> Result<()> {
+    let mut options = stage.journal();
+    let (zone, client) = (options.schema.clone(), stage.client());
+    let made = async {
+        let client = ignite_client::Client::connect(client).await?;
+        let settings = "REPLICAS 1, PARTITIONS 1, CONSISTENCY MODE 'HIGH_AVAILABILITY'";
+        let script = format!("CREATE ZONE {zone} ({settings}) STORAGE PROFILES ['default']");
+        client.execute_script(&script).await
+    };
+    stage.runtime.block_on(made).context("make the zone")?;
+    init(&options).context("what is there is left")?;
+    let opened = IgniteJournal::open(options.clone()).context("unsafe settings are allowed")?;
+    expect(&opened.allowed().join("; "), &["CONSISTENCY MODE of zone", "HIGH_AVAILABILITY"])?;
+    options.is_unsafe_allowed = false;
+    let words = ["CONSISTENCY MODE of zone", "is HIGH_AVAILABILITY, it must be STRONG_CONSISTENCY"];
+    expect(&refusal(options)?, &words)
 }
 
 fn an_unsynced_log(stage: &mut Stage) -> Result<()> {

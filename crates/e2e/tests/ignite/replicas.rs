@@ -5,19 +5,26 @@ use std::process::Stdio;
 use anyhow::{Context, Result, bail, ensure};
 use e2e::assets::Asset;
 use e2e::client::Client;
-use e2e::load;
+use e2e::report::say;
 use e2e::wait::{Level, wait_for};
+use e2e::{http, load};
 use etcd_api::etcdserverpb::{
     LeaseGrantRequest, LeaseTimeToLiveRequest, MemberListRequest, MoveLeaderRequest, PutRequest,
-    RangeRequest,
+    RangeRequest, WatchCreateRequest, WatchRequest, watch_request::RequestUnion,
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Command;
+use tokio::time::Instant;
+use tokio_stream::StreamExt;
 
 use crate::stage::{Case, Kind, Stage};
 use crate::together::{REPLICAS, TAKEOVER_WAIT, Together, with};
 
+/// What followers count when they hear of a batch.
+const TIDINGS: &str = "windlass_replica_tidings_total";
+/// One after the other, so that each is a batch of its own.
+const WRITES: usize = 50;
 /// What users are told, whose queries must work.
 const DOCUMENT: &str = include_str!("../../../../docs/ignite.md");
 
@@ -29,6 +36,7 @@ pub(crate) fn cases() -> Vec<Case> {
         single("single::replicas::show_their_data_by_sql", show_their_data_by_sql),
         single("single::replicas::a_paused_writer_wakes_without_the_role", a_paused_writer),
         three("three::replicas::are_one_store", are_one_store),
+        three("three::replicas::followers_are_told", followers_are_told),
         three("three::replicas::serve_etcdctl", serve_etcdctl),
         three("three::replicas::a_paused_writer_wakes_without_the_role", a_paused_writer),
     ]
@@ -79,6 +87,36 @@ fn are_one_store(stage: &mut Stage) -> Result<()> {
         let last = load::read_events(&together.client(REPLICAS - 1)?).await?;
         ensure!(first == last, "two replicas tell two histories");
         hand_the_role_around(together).await
+    })
+}
+
+/// Who follows hears of what is written from who writes it, and a watch there tells of it.
+fn followers_are_told(stage: &mut Stage) -> Result<()> {
+    with(stage, "replicas_followers_are_told", &[Asset::Windlass], async |together, _| {
+        let writer = together.wait_for_writer(None).await?;
+        let follower = (writer + 1) % REPLICAS;
+        let port = together.stores[follower].port();
+        let before = http::metric(port, TIDINGS).await?;
+        let create = WatchCreateRequest { key: "told".into(), ..Default::default() };
+        let request = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
+        let requests = tokio_stream::once(request).chain(tokio_stream::pending());
+        let mut watching = together.client(follower)?.watch().watch(requests).await?.into_inner();
+        watching.message().await?.context("the watch begins")?;
+        let mut delays = Vec::new();
+        for number in 0..WRITES {
+            let request = put("told", &number.to_string());
+            together.client(writer)?.kv().put(request).await.context("put")?;
+            let written = Instant::now();
+            let heard = tokio::time::timeout(TAKEOVER_WAIT, watching.message()).await;
+            let heard = heard.context("nothing is heard")??.context("the watch goes on")?;
+            ensure!(heard.events.len() == 1, "{heard:?}");
+            delays.push(written.elapsed());
+        }
+        delays.sort_unstable();
+        let told = http::metric(port, TIDINGS).await? - before;
+        say(&format!("told: {told} words, half the events within {:?}", delays[WRITES / 2]));
+        ensure!(told >= WRITES as f64, "a follower heard {told} words of {WRITES} writes");
+        Ok(())
     })
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use e2e::ignite::{Guard, Ignite, Settings};
+use e2e::tasks::lacks_root;
 use ignite_client::Credentials;
 use journal_ignite::{OwnFiles, TlsFiles};
 use tempfile::TempDir;
@@ -20,6 +21,8 @@ pub(crate) enum Kind {
     /// One node that wants user, password and certificates. Its Raft log is not synced.
     Guarded,
     Three,
+    /// Three, each in a network of its own.
+    Apart,
 }
 
 pub(crate) type Play = Arc<dyn Fn(&mut Stage) -> Result<()> + Send + Sync>;
@@ -65,11 +68,16 @@ impl Case {
 impl Kind {
     fn settings(self) -> Settings {
         Settings {
-            nodes: if self == Self::Three { 3 } else { 1 },
+            nodes: if self.is_three() { 3 } else { 1 },
             is_synced: self != Self::Guarded,
             is_guarded: self == Self::Guarded,
-            is_quick: self != Self::Three,
+            is_quick: !self.is_three(),
+            is_apart: self == Self::Apart,
         }
+    }
+
+    fn is_three(self) -> bool {
+        matches!(self, Self::Three | Self::Apart)
     }
 }
 
@@ -99,7 +107,7 @@ impl Stage {
             options.rest = self.ignite.rest_tls();
         }
         options.schema = self.schema();
-        if self.kind != Kind::Three {
+        if !self.kind.is_three() {
             options.replicas = 1;
             options.is_unsafe_allowed = true;
         }
@@ -122,11 +130,14 @@ impl Theatre {
     /// Plays a case; why it was skipped, if it was.
     pub(crate) fn play(&mut self, case: &Case) -> Result<Option<String>> {
         let Some(library) = std::env::var_os(LIBRARY).map(PathBuf::from) else {
-            let is_ci = std::env::var("CI").is_ok_and(|value| value == "true" || value == "1");
             let reason = format!("{LIBRARY} is not set (cargo xtask provision)");
-            ensure!(!is_ci, "{reason}");
+            ensure!(!is_ci(), "{reason}");
             return Ok(Some(reason));
         };
+        if let Some(reason) = lacks_root().filter(|_| case.kind == Kind::Apart) {
+            ensure!(!is_ci(), "{}: {reason}", case.name);
+            return Ok(Some(reason.to_owned()));
+        }
         ensure!(library.is_dir(), "{LIBRARY} names no folder: {}", library.display());
         if self.stage.as_ref().is_none_or(|stage| stage.kind != case.kind) {
             // The nodes of two clusters would not fit.
@@ -146,4 +157,8 @@ impl Theatre {
         let stage = self.stage.as_mut().context("there is a stage since the lines above")?;
         (case.play)(stage).map(|()| None)
     }
+}
+
+fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }

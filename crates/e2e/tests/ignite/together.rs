@@ -9,6 +9,7 @@ use e2e::ignite::Ignite;
 use e2e::report::say;
 use e2e::scene::Scene;
 use e2e::store::{Lane, Store, StoreOptions};
+use e2e::tasks::link::{Link, Target};
 use e2e::wait::{Level, wait_for};
 use etcd_api::etcdserverpb::StatusRequest;
 use journal_ignite::{IgniteJournal, Options};
@@ -23,6 +24,8 @@ pub(crate) const TAKEOVER_WAIT: Duration = Duration::from_secs(60);
 pub(crate) struct Together {
     pub(crate) scene: Scene,
     pub(crate) stores: Vec<Store>,
+    /// From each store to each node, where a case wants these to fail.
+    pub(crate) ways: Vec<Vec<Link>>,
     pub(crate) journal: Options,
 }
 
@@ -34,10 +37,21 @@ pub(crate) fn with(
     needs: &[Asset],
     play: impl AsyncFnOnce(&mut Together, &mut Ignite) -> Result<()>,
 ) -> Result<()> {
+    with_ways(stage, name, needs, Vec::new(), play)
+}
+
+/// The same, where stores reach these, which are the nodes, by links of their own.
+pub(crate) fn with_ways(
+    stage: &mut Stage,
+    name: &'static str,
+    needs: &[Asset],
+    targets: Vec<Target>,
+    play: impl AsyncFnOnce(&mut Together, &mut Ignite) -> Result<()>,
+) -> Result<()> {
     let options = stage.journal();
     journal_ignite::init(&options).context("init")?;
     stage.runtime.clone().block_on(async {
-        let mut together = Together::start(options.clone(), name, needs).await?;
+        let mut together = Together::start(options.clone(), name, needs, targets).await?;
         let played = play(&mut together, &mut stage.ignite).await;
         if played.is_err() {
             together.scene.on_failure();
@@ -52,23 +66,38 @@ pub(crate) fn with(
 // === impl Together ===
 
 impl Together {
-    async fn start(journal: Options, name: &'static str, needs: &[Asset]) -> Result<Self> {
+    async fn start(
+        journal: Options,
+        name: &'static str,
+        needs: &[Asset],
+        targets: Vec<Target>,
+    ) -> Result<Self> {
         let scene = Scene::open(name, needs)?.map_err(anyhow::Error::msg)?;
-        let url = format!(
-            "ignite://{}?rest={}&schema={}",
-            journal.client.addresses.join(","),
-            journal.rest.join(","),
-            journal.schema
-        );
-        let mut stores = Vec::new();
+        let (mut stores, mut ways) = (Vec::new(), Vec::new());
         for number in 0..REPLICAS {
+            let (own, ports): (Vec<Link>, Vec<u16>) = targets
+                .iter()
+                .cloned()
+                .map(Link::near)
+                .collect::<Result<Vec<_>>>()?
+                .into_iter()
+                .unzip();
+            let linked = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+            let addresses = if own.is_empty() { journal.client.addresses.clone() } else { linked };
+            ways.push(own);
+            let url = format!(
+                "ignite://{}?rest={}&schema={}",
+                addresses.join(","),
+                journal.rest.join(","),
+                journal.schema
+            );
             let options = StoreOptions::new(Lane::Windlass, &format!("replica{number}"));
             let options = options.flags(["--journal", &url, "--bcrypt-cost", "4"]);
             let is_unsafe = journal.is_unsafe_allowed;
             let options = options.flags(is_unsafe.then_some("--allow-unsafe"));
             stores.push(Store::start(&scene, &options).await?);
         }
-        let together = Self { scene, stores, journal };
+        let together = Self { scene, stores, ways, journal };
         together.wait_for_writer(None).await?;
         Ok(together)
     }

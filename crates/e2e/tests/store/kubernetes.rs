@@ -1,13 +1,11 @@
 //! kube-apiserver on a store: it boots, kubectl works, watches survive a kill, compaction and
 //! expiry do what it expects. Every test runs on etcd and on windlass.
 
-mod objects;
-
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use e2e::assets::Asset;
-use e2e::kube::{Apiserver, ApiserverOptions, Kubectl, Watching};
+use e2e::kube::{Apiserver, ApiserverOptions, Kubectl, Watching, objects};
 use e2e::report::say;
 use e2e::scene::{Scene, bound, suite};
 use e2e::store::{Lane, Store, StoreOptions};

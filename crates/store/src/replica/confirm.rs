@@ -25,6 +25,8 @@ pub(crate) enum Question {
     Claim(journal::Epoch),
     /// The role is to be taken from whoever has it. Answered once this member has it.
     Take(oneshot::Sender<Result<(), Error>>),
+    /// The journal is said to have more than is shown here.
+    Look,
     Stop,
 }
 
@@ -50,6 +52,13 @@ impl Confirm {
     /// Takes the writer's role, which the only member always has.
     pub(crate) async fn take(&self) -> Result<(), Error> {
         self.ask(Question::Take).await
+    }
+
+    /// Makes a member that follows look at the journal. Where the queue is full it is about to.
+    pub(crate) fn look(&self) {
+        if let Self::Ask(questions) = self {
+            questions.try_send(Question::Look).ok();
+        }
     }
 
     /// Ends the thread that is asked. Blocks while its queue is full, which it empties.

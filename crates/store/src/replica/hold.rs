@@ -41,7 +41,7 @@ impl Held {
         let (alarms, auth) = (mirror.alarms.clone(), mirror.auth.clone());
         let state = Loaded { keyspace, alarms, auth };
         let desk = Desk { context: context.clone(), feed: feed.clone() };
-        let unfinished = std::mem::take(&mut mirror.dead);
+        let unfinished = mirror.leftovers.take();
         let (commands, flow) = desk.open(state, epoch, 0, unfinished);
         let threads = Threads::write(flow).map_err(TakeError::Threads)?;
         context.sequencer.seat(commands);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use journal::{BatchId, Journal, Shared, Tip};
-use mvcc::{Keyspace, Position, Record, Revision, View};
+use mvcc::{Keyspace, Record, Revision, View};
 
+use super::leftovers::Leftovers;
 use crate::{
     alarm::Alarms,
     auth,
@@ -29,9 +30,7 @@ pub(crate) struct Mirror {
     meta: Option<BatchId>,
     pub(super) alarms: Alarms,
     pub(super) auth: auth::State,
-    /// What the last compaction made unreadable here. Its holder gives it up; should it die over
-    /// that, the next one does.
-    pub(super) dead: Vec<Position>,
+    pub(super) leftovers: Leftovers,
 }
 
 // === impl Mirror ===
@@ -57,7 +56,7 @@ impl Mirror {
             meta: known.meta,
             alarms: Alarms::new(meta.alarms),
             auth,
-            dead: Vec::new(),
+            leftovers: Leftovers::default(),
         };
         mirror.sweep();
         Ok(mirror)
@@ -140,6 +139,9 @@ impl Mirror {
         let auth = load::auth(&meta)?;
         self.auth = auth.following(&self.auth);
         self.alarms = Alarms::new(meta.alarms);
+        if let Some(to) = meta.given_up {
+            self.leftovers.on_given_up(to);
+        }
         if let Some(compacted) = meta.compacted.filter(|to| *to > self.keyspace.compacted()) {
             let compact = self.keyspace.compact(compacted);
             compact.map_err(|source| LoadError::Compacted { source })?;
@@ -149,14 +151,20 @@ impl Mirror {
     }
 
     fn sweep(&mut self) {
-        self.dead.clear();
+        let mut dead = Vec::new();
         loop {
             let sweep = self.keyspace.sweep(SWEEP_KEYS_MAX);
-            self.dead.extend(sweep.dead);
+            dead.extend(sweep.dead);
             if sweep.is_done {
-                return;
+                break;
             }
         }
+        self.leftovers.add(self.keyspace.compacted(), dead);
+    }
+
+    /// Up to where it knows the journal.
+    pub(super) fn known(&self) -> (Revision, Option<BatchId>) {
+        (self.keyspace.revision(), self.meta)
     }
 
     pub(crate) fn view(&self) -> View {

@@ -78,7 +78,7 @@ impl Relay {
     }
 
     /// A connection to the holder, which is made when it is used.
-    fn channel(&self, holder: &Member) -> Result<Channel, Error> {
+    pub(super) fn channel(&self, holder: &Member) -> Result<Channel, Error> {
         let mut current = self.current.lock();
         if current.as_ref().is_none_or(|(id, _)| *id != holder.id) {
             let channel = self.connect(holder).inspect_err(|error| {

@@ -17,14 +17,13 @@ use tokio::sync::oneshot;
 use super::{
     Mirror, Question,
     hold::{Held, TakeError},
+    pace::Pace,
 };
 use crate::{
     Error, context::Context, lifecycle::StopError, load::LoadError, published::Published,
     watch::Feed,
 };
 
-/// How often a follower looks at the journal when nobody asks.
-const FOLLOW_EVERY: Duration = Duration::from_millis(20);
 /// How often a holder does: its writes ask anyway.
 const HOLD_EVERY: Duration = Duration::from_millis(500);
 /// How soon a holder looks again whether what the journal has is shown here too: a batch is shown
@@ -75,6 +74,8 @@ struct Asked {
     takers: Vec<Waiter>,
     claim: Option<Epoch>,
     is_stop: bool,
+    /// Whether nothing came, and the time was up.
+    is_own_accord: bool,
 }
 
 /// Readers at a holder whose journal has more than is shown here. A batch is durable before it is
@@ -111,12 +112,13 @@ impl Replica {
 
     /// Follows until the role should be taken, or, with nothing, until the end.
     fn follow(&mut self, shared: &dyn Shared) -> Result<Option<Turn>, ReplicaError> {
-        let mut wait = FOLLOW_EVERY;
+        let (mut pace, mut wait) = (Pace::default(), Duration::ZERO);
         while !self.is_ending {
             let asked = self.parts.wait(wait);
             if asked.is_stop {
                 return Ok(None);
             }
+            let known = self.mirror.known();
             let (tip, answer) = match self.catch_up(shared) {
                 Ok(tip) => (Some(tip), Ok(())),
                 Err(LoadError::Read { source }) => {
@@ -126,7 +128,10 @@ impl Replica {
                 Err(source) => return Err(ReplicaError::Follow { source: source.into() }),
             };
             answer_all(asked.waiters, answer);
-            wait = if tip.is_some() { FOLLOW_EVERY } else { PAUSE };
+            if asked.is_own_accord {
+                pace.on_own_look(self.mirror.known() != known);
+            }
+            wait = if tip.is_some() { pace.wait() } else { PAUSE };
             let Some(Tip { epoch, .. }) = tip else {
                 answer_all(asked.takers, Err(ApiError::NoLeader));
                 continue;
@@ -295,7 +300,10 @@ impl Parts {
         let mut asked = Asked::default();
         match self.questions.recv_timeout(time) {
             Ok(first) => asked.take(first),
-            Err(RecvTimeoutError::Timeout) => return asked,
+            Err(RecvTimeoutError::Timeout) => {
+                asked.is_own_accord = true;
+                return asked;
+            }
             Err(RecvTimeoutError::Disconnected) => asked.is_stop = true,
         }
         self.questions.try_iter().for_each(|next| asked.take(next));
@@ -316,6 +324,8 @@ impl Asked {
             Question::Confirm(waiter) => self.waiters.push(waiter),
             Question::Claim(epoch) => self.claim = Some(epoch),
             Question::Take(taker) => self.takers.push(taker),
+            // Whatever comes makes it look.
+            Question::Look => {}
             Question::Stop => self.is_stop = true,
         }
     }

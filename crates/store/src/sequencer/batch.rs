@@ -70,6 +70,15 @@ pub(crate) enum Previous {
     At(Position),
 }
 
+// === impl Batch ===
+
+impl Batch {
+    /// Whether it leaves anything in the journal.
+    pub(super) fn writes(&self) -> bool {
+        !(self.journal.records.is_empty() && self.journal.meta.is_empty())
+    }
+}
+
 // === impl Gathered ===
 
 impl Gathered {

@@ -74,7 +74,7 @@ impl Committer {
     }
 
     fn append(&self, batch: &Batch) -> Result<(), CommitError> {
-        if batch.journal.records.is_empty() && batch.journal.meta.is_empty() {
+        if !batch.writes() {
             return self.check_held();
         }
         let started = Instant::now();
@@ -105,10 +105,12 @@ impl Committer {
 
     /// Readers see the batch before anyone is told of it.
     fn publish(&self, batch: Batch) {
-        let changes = self.changes(&batch);
+        let (changes, writes) = (self.changes(&batch), batch.writes());
         self.audience.published.store(batch.view);
         batch.effects.into_iter().for_each(&self.audience.on_effect);
-        self.audience.published.note(batch.journal.id);
+        if writes {
+            self.audience.published.note(batch.journal.id);
+        }
         if let Some(changes) = changes {
             (self.audience.on_changes)(changes);
         }

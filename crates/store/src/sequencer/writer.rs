@@ -1,6 +1,9 @@
 //! The thread that evaluates commands in order and owns the keyspace.
 
-use std::sync::{Arc, mpsc as std_mpsc};
+use std::{
+    iter,
+    sync::{Arc, mpsc as std_mpsc},
+};
 
 use bytes::Bytes;
 use etcd_api::mvccpb::KeyValue;
@@ -19,7 +22,7 @@ use super::{
 use crate::{
     Error, alarm,
     auth::{self, Access, Caller},
-    housekeeping::Superseded,
+    housekeeping::{GivenUp, Superseded},
     meta,
     values::KeptValues,
 };
@@ -51,6 +54,8 @@ pub(crate) struct Channels {
     pub(crate) durable: std_mpsc::Receiver<()>,
     /// To housekeeping: what compaction found.
     pub(crate) superseded: std_mpsc::SyncSender<Superseded>,
+    /// What housekeeping has done, where others follow who must know.
+    pub(crate) given_up: Option<GivenUp>,
 }
 
 pub(crate) struct Writer {
@@ -202,7 +207,7 @@ impl Writer {
         let sweep = self.state.keyspace.sweep(SWEEP_KEYS_MAX);
         self.is_sweeping = !sweep.is_done;
         let replies = if sweep.is_done { std::mem::take(&mut self.physical) } else { Vec::new() };
-        if sweep.dead.is_empty() && replies.is_empty() {
+        if sweep.dead.is_empty() && !sweep.is_done {
             return Some(());
         }
         self.unsent = Some(Superseded {
@@ -210,6 +215,7 @@ impl Writer {
             revision: self.state.keyspace.revision(),
             positions: sweep.dead,
             replies,
+            is_last: sweep.is_done,
         });
         self.send_superseded()
     }
@@ -320,7 +326,9 @@ impl Writer {
         if let Err(error) = self.state.keyspace.compact(to) {
             return self.answer(reply, Err(Error::Keyspace(error)));
         }
-        self.gathered.change_meta([meta::compacted(to)]);
+        let given_up = self.channels.given_up.as_ref().and_then(GivenUp::get);
+        let given_up = given_up.map(meta::given_up);
+        self.gathered.change_meta(iter::once(meta::compacted(to)).chain(given_up));
         self.is_sweeping = true;
         if is_physical {
             self.physical.push(reply);

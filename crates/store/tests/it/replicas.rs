@@ -3,6 +3,7 @@
 mod leases;
 mod logins;
 mod pieces;
+mod tidings;
 
 use std::{net::TcpListener, sync::Arc};
 
@@ -14,6 +15,7 @@ use etcd_api::{
     mvccpb::EventType,
     v3lockpb::LockRequest,
 };
+use mvcc::{Position, Revision};
 use store::{Address, Listener};
 use tokio::time::{Duration, interval};
 
@@ -31,22 +33,30 @@ const TIPS_OF_A_LOOK: usize = 4;
 struct Replica {
     store: Store,
     seat: Arc<Seat>,
+    peer_url: String,
 }
 
 /// Starts as many stores over one journal.
 async fn start(count: usize) -> Vec<Replica> {
+    start_known_as(count, |peer_url| peer_url.to_owned()).await
+}
+
+/// The same, each telling the others that it is elsewhere.
+async fn start_known_as(count: usize, elsewhere: fn(&str) -> String) -> Vec<Replica> {
     let together = Together::new(new_folder());
     let mut replicas = Vec::new();
     for number in 0..count {
         let seat = together.seat();
         let port = free_port();
+        let peer_url = format!("http://127.0.0.1:{port}");
+        let advertised = elsewhere(&peer_url);
         let store = Store::start_over(seat.clone(), new_folder(), |options| {
             options.name = format!("replica{number}");
             let address = Address::Tcp(([127, 0, 0, 1], port).into());
             options.peer_listeners = vec![Listener { address, tls: None }];
-            options.advertise_peer_urls = vec![format!("http://127.0.0.1:{port}")];
+            options.advertise_peer_urls = vec![advertised];
         });
-        replicas.push(Replica { store: store.await, seat });
+        replicas.push(Replica { store: store.await, seat, peer_url });
     }
     leader(&replicas, None).await;
     replicas
@@ -247,4 +257,36 @@ async fn a_compaction_reaches_followers() {
         refusal(clients.kv.range(old).await),
         "OutOfRange: etcdserver: mvcc: required revision has been compacted"
     );
+}
+
+/// What the compaction before the last one dropped and its holder had not given up stayed in the
+/// journal for good: whoever took the role knew of the last one alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_that_dies_after_two_compactions_leaves_both_to_the_next() {
+    let replicas = start(2).await;
+    let old = leader(&replicas, None).await;
+    let (mut writer, seat) = (replicas[old].store.clients().await, &replicas[1 - old].seat);
+    let mut follower = replicas[1 - old].store.clients().await;
+    let mut superseded = Vec::new();
+    for _ in 0..2 {
+        superseded.push(writer.put("k", "old").await);
+        let compacted = writer.put("k", "new").await;
+        writer.compact(compacted).await;
+        // It has heard of this compaction by itself, as it looks far more often than they come.
+        while refusal_of_compacted(&mut follower, superseded[superseded.len() - 1]).await.is_none()
+        {
+        }
+    }
+    let kept = |revision: i64| seat.keeps(Position::new(Revision(revision), 0));
+    assert!(superseded.iter().all(|revision| kept(*revision)), "nothing is given up yet");
+    replicas[old].seat.cut_off(true);
+    assert_eq!(leader(&replicas, Some(old)).await, 1 - old);
+    until(|| !superseded.iter().any(|revision| kept(*revision))).await;
+    assert_eq!(value(&mut follower, "k").await.as_deref(), Some("new"));
+}
+
+/// How a read of that revision is refused, if it is.
+async fn refusal_of_compacted(clients: &mut Clients, revision: i64) -> Option<String> {
+    let old = RangeRequest { revision, serializable: true, ..get("k") };
+    clients.kv.range(old).await.err().map(|status| status.message().to_owned())
 }

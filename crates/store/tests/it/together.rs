@@ -130,6 +130,11 @@ impl Seat {
         self.durable.close(is_held);
     }
 
+    /// Whether the journal has a change, cut off or not.
+    pub(crate) fn keeps(&self, at: Position) -> bool {
+        self.together.journal.read(at).expect("it can be read").is_some()
+    }
+
     pub(crate) fn readers_held(&self) -> usize {
         self.records.waiting.load(Ordering::SeqCst)
     }

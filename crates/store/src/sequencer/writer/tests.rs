@@ -32,6 +32,7 @@ impl Bench {
             batches: batch_sender,
             durable: durable_signal,
             superseded: superseded_sender,
+            given_up: None,
         };
         let state = Loaded {
             keyspace: Keyspace::new(),

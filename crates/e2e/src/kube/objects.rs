@@ -1,9 +1,10 @@
-//! The objects the tests create. Only data.
+//! Objects that tests create. Only data.
 
 use serde_json::{Value, json};
 
 /// One object of each kind that is patched and deleted.
-pub(super) fn each_kind(namespace: &str) -> Vec<Value> {
+#[must_use]
+pub fn each_kind(namespace: &str) -> Vec<Value> {
     vec![
         json!({
             "apiVersion": "v1",
@@ -21,7 +22,8 @@ pub(super) fn each_kind(namespace: &str) -> Vec<Value> {
     ]
 }
 
-pub(super) fn node(name: &str) -> Value {
+#[must_use]
+pub fn node(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Node",
@@ -30,7 +32,8 @@ pub(super) fn node(name: &str) -> Value {
     })
 }
 
-pub(super) fn event(name: &str) -> Value {
+#[must_use]
+pub fn event(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -41,7 +44,8 @@ pub(super) fn event(name: &str) -> Value {
     })
 }
 
-pub(super) fn custom_definition() -> Value {
+#[must_use]
+pub fn custom_definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -65,7 +69,8 @@ pub(super) fn custom_definition() -> Value {
     })
 }
 
-pub(super) fn custom_object(name: &str) -> Value {
+#[must_use]
+pub fn custom_object(name: &str) -> Value {
     json!({
         "apiVersion": "e2e.example/v1",
         "kind": "Winch",
