@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kubekit::failure::Failure;
 use registry::NodeName;
 use serde::{Deserialize, Serialize};
 
-use crate::core::{Evicted, PodKey};
+use crate::core::{Evicted, KeptPod, PodKey};
 
 /// The cluster whose nodes are looked after.
 ///
@@ -62,7 +62,7 @@ pub trait Cluster: Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub nodes: Vec<Arc<Node>>,
-    pub pods: Vec<Arc<Pod>>,
+    pub pods: Vec<Arc<KeptPod>>,
     pub budgets: Vec<Arc<PodDisruptionBudget>>,
     pub namespaces: Vec<Arc<Namespace>>,
     pub volumes: Vec<Arc<PersistentVolume>>,

@@ -7,7 +7,7 @@
 //! | [`scale_up`] | which groups grow, and why others do not |
 //! | [`scale_down`] | which nodes go, and why others stay |
 //! | [`drain`] | the removal of one node, there and back |
-//! | [`world`] | what was read of Kubernetes |
+//! | [`world`], [`kept`] | what was read of Kubernetes |
 //! | [`memory`] | what is remembered beside the registry |
 //! | [`action`], [`event`], [`account`] | what is to be done, told and explained |
 //!
@@ -43,6 +43,7 @@ pub mod config;
 pub mod drain;
 pub mod event;
 pub mod iteration;
+pub mod kept;
 mod limits;
 pub mod memory;
 pub mod names;
@@ -59,6 +60,7 @@ pub use config::Config;
 pub use drain::{Command, Drains, End, Evicted, Reply};
 pub use event::{Event, EventReason, Subject};
 pub use iteration::{Inputs, Iteration, Next};
+pub use kept::{KeptPod, Kinds};
 pub use memory::Memory;
 pub use scale_down::{Against, Cooldown, Order, Reason};
 pub use scale_up::{GroupVerdict, PodVerdict, ScaleUpPlan};

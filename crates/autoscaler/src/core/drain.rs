@@ -16,12 +16,13 @@ use std::time::Duration;
 use fit::Budgets;
 use fit::drain::Surroundings;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 use registry::{GroupId, NodeName, Registry};
 use serde::{Deserialize, Serialize};
 
 use super::action::{Call, Effect, Lift, Machine};
 use super::config::Config;
+use super::kept::KeptPod;
 use super::names::CORDONED;
 use super::scale_down::Order;
 use super::world::{PodKey, World, bound_to, node_annotation, sorted};
@@ -130,7 +131,7 @@ pub(super) struct Sight<'a> {
     pub(super) config: &'a Config,
     pub(super) node: &'a Node,
     /// Those on the node.
-    pub(super) pods: &'a [&'a Arc<Pod>],
+    pub(super) pods: &'a [&'a Arc<KeptPod>],
     pub(super) surroundings: Surroundings<'a>,
 }
 
@@ -204,8 +205,9 @@ impl Drains {
         config: &Config,
     ) -> (Vec<Command>, Vec<End>) {
         let budgets = Budgets::new(&world.budgets);
-        let mut pods: BTreeMap<&str, Vec<&Arc<Pod>>> = BTreeMap::new();
-        let is_here = |pod: &&Arc<Pod>| bound_to(pod).is_some_and(|node| self.0.contains_key(node));
+        let mut pods: BTreeMap<&str, Vec<&Arc<KeptPod>>> = BTreeMap::new();
+        let is_here =
+            |pod: &&Arc<KeptPod>| bound_to(pod).is_some_and(|node| self.0.contains_key(node));
         for pod in sorted(world.pods.iter().filter(is_here)) {
             pods.entry(bound_to(pod).unwrap_or_default()).or_default().push(pod);
         }

@@ -20,6 +20,9 @@ pub const DAEMON_POD: &str = "cluster-autoscaler.kubernetes.io/daemonset-pod";
 
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
+/// Of upstream's annotations.
+const UPSTREAM_PREFIX: &str = "cluster-autoscaler.kubernetes.io/";
+
 pub const STATUS_TAINT_PREFIX: &str = "status-taint.cluster-autoscaler.kubernetes.io/";
 
 /// Taints that Kubernetes itself puts on nodes for how they fare. New nodes bear none of them.
@@ -44,3 +47,8 @@ pub const DAEMON_TOLERATIONS: [(&str, &str); 6] = [
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
+
+/// Whether an annotation of a pod is one that somebody here goes by.
+pub(super) fn is_on_pods(annotation: &str) -> bool {
+    annotation == MIRROR || annotation.starts_with(UPSTREAM_PREFIX)
+}

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use fit::{ClassId, CompileError, Volumes};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::Pod;
 
 use super::config::Config;
+use super::kept::KeptPod;
 use super::names;
 use super::scale_up::PodVerdict;
 use super::snapshot::Snapshot;
@@ -19,7 +19,7 @@ use super::world::{annotation, created, is_expendable, is_unschedulable, nominat
 #[derive(Clone, Debug)]
 pub(super) struct Waiting<'a> {
     pub(super) key: PodKey,
-    pub(super) pod: &'a Arc<Pod>,
+    pub(super) pod: &'a Arc<KeptPod>,
     pub(super) class: ClassId,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn sift<'a>(
 }
 
 fn judge(
-    pod: &Arc<Pod>,
+    pod: &KeptPod,
     volumes: &Volumes,
     snapshot: &mut Snapshot<'_>,
     (now, config): (Timestamp, &Config),
@@ -62,7 +62,7 @@ fn judge(
     {
         return Err(PodVerdict::TooYoung { until });
     }
-    let class = snapshot.cluster.compile(pod, volumes).map_err(|error| match &error {
+    let class = snapshot.cluster.compile(&pod.kind, volumes).map_err(|error| match &error {
         CompileError::Unsupported(_) => PodVerdict::Unsupported(error.to_string()),
         CompileError::Request(source) => PodVerdict::Unsupported(format!("{error}: {source}")),
     })?;
@@ -76,7 +76,7 @@ fn judge(
 }
 
 /// How old a pod must be: as its annotation says, if that is later.
-fn delay(pod: &Pod, config: &Config) -> Duration {
+fn delay(pod: &KeptPod, config: &Config) -> Duration {
     let own = annotation(pod, names::POD_DELAY).and_then(|text| text.parse().ok());
     let own = own.and_then(|own: SignedDuration| Duration::try_from(own).ok());
     config.scale_up.new_pod_delay.max(own.unwrap_or(Duration::ZERO))

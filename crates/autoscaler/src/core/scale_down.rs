@@ -20,10 +20,10 @@ use k8s_openapi::api::core::v1::Pod;
 use registry::{NodeName, Registry};
 
 use super::config::Config;
+use super::kept::KeptPod;
 use super::memory::Memory;
 use super::pending::Waiting;
 use super::snapshot::Snapshot;
-use super::template::unbound;
 use super::world::{PodKey, World, bound_to, is_terminating};
 
 pub(super) use choose::Chooser;
@@ -81,7 +81,7 @@ pub(super) struct Candidate<'a> {
 /// A pod that would have to run elsewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mover<'a> {
-    pub(super) pod: &'a Arc<Pod>,
+    pub(super) pod: &'a Arc<KeptPod>,
     /// As it takes room now.
     pub(super) class: Option<ClassId>,
 }
@@ -89,7 +89,7 @@ pub(super) struct Mover<'a> {
 /// A pod that runs elsewhere in thought.
 #[derive(Clone, Copy, Debug)]
 struct Guest<'a> {
-    pod: &'a Arc<Pod>,
+    pod: &'a Arc<KeptPod>,
     class: ClassId,
 }
 
@@ -191,13 +191,13 @@ impl<'a> ScaleDown<'a> {
 /// Budgets less what removals under way will take.
 fn budgets(scene: Scene<'_, '_>) -> Budgets {
     let mut budgets = Budgets::new(&scene.world.budgets);
-    let is_leaving = |pod: &Pod| {
+    let is_leaving = |pod: &KeptPod| {
         bound_to(pod).is_some_and(|node| scene.memory.drains.has_pods_to_go(node))
             && !is_terminating(pod)
     };
     for pod in scene.world.pods.iter().filter(|pod| is_leaving(pod)) {
         // A budget that is overdrawn already has nothing left to reserve.
-        budgets.reserve(&[pod]).unwrap_or_default();
+        budgets.reserve(&[&pod.kind]).unwrap_or_default();
     }
     budgets
 }
@@ -218,8 +218,8 @@ fn in_order<'a>(
 
 /// Pods whose move costs budget: those that run and are not on their way out.
 fn disrupted<'a>(movers: &[Mover<'a>]) -> Vec<&'a Pod> {
-    let is_live = |pod: &&'a Arc<Pod>| bound_to(pod).is_some() && !is_terminating(pod);
-    movers.iter().map(|mover| mover.pod).filter(is_live).map(|pod| &**pod).collect()
+    let is_live = |pod: &&'a Arc<KeptPod>| bound_to(pod).is_some() && !is_terminating(pod);
+    movers.iter().map(|mover| mover.pod).filter(is_live).map(|pod| &*pod.kind).collect()
 }
 
 fn reserve(budgets: &mut Budgets, movers: &[Mover<'_>]) -> Result<(), Against> {
@@ -234,7 +234,6 @@ fn release(budgets: &mut Budgets, movers: &[Mover<'_>]) {
 }
 
 /// A pod's class as it would have to be placed, or why that cannot be told.
-fn placeable(cluster: &mut Cluster, world: &World, pod: &Pod) -> Result<ClassId, String> {
-    let anew = unbound(pod);
-    cluster.compile(&anew, &world.volumes).map_err(|error| error.to_string())
+fn placeable(cluster: &mut Cluster, world: &World, pod: &KeptPod) -> Result<ClassId, String> {
+    cluster.compile(&pod.kind, &world.volumes).map_err(|error| error.to_string())
 }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use fit::drain::is_finished;
 use fit::{ClassId, Cluster, NodeId};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use registry::{Class, NodeName, Registry};
 
 use super::config::Config;
 use super::drain::Drains;
-use super::template::unbound;
+use super::kept::KeptPod;
 use super::world::{World, bound_to, is_daemon, is_expendable, is_mirror, is_terminating};
 use super::world::{names_of, sorted};
 
@@ -31,7 +30,7 @@ pub(super) struct Snapshot<'a> {
 /// A pod on a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Occupant<'a> {
-    pub(super) pod: &'a Arc<Pod>,
+    pub(super) pod: &'a Arc<KeptPod>,
     /// `None`: it takes no room.
     pub(super) class: Option<ClassId>,
 }
@@ -77,18 +76,18 @@ impl<'a> Snapshot<'a> {
     /// Pods that we are moving away from a node take the room that they were promised, on the first
     /// node that has it.
     pub(super) fn expect(&mut self, world: &'a World, drains: &Drains, config: &Config) {
-        let is_moving = |pod: &&'a Arc<Pod>| {
+        let is_moving = |pod: &&'a Arc<KeptPod>| {
             let is_leaving = bound_to(pod).is_some_and(|node| drains.has_pods_to_go(node));
             let takes_room = !is_expendable(pod, config.expendable_priority_cutoff);
             is_leaving
                 && takes_room
                 && !is_terminating(pod)
-                && !is_finished(pod)
+                && !is_finished(&pod.kind)
                 && !is_daemon(pod)
                 && !is_mirror(pod)
         };
         for pod in sorted(world.pods.iter().filter(is_moving)) {
-            let Ok(class) = self.cluster.compile(&unbound(pod), &world.volumes) else { continue };
+            let Ok(class) = self.cluster.compile(&pod.kind, &world.volumes) else { continue };
             let mut places = self.ready.iter();
             let place = places.find(|(_, host)| self.cluster.fits(class, **host));
             let Some((name, host)) = place else { continue };
@@ -107,11 +106,11 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    fn seat(&mut self, pod: &'a Arc<Pod>, node: &'a str, config: &Config) {
+    fn seat(&mut self, pod: &'a Arc<KeptPod>, node: &'a str, config: &Config) {
         let takes_room =
-            !is_finished(pod) && !is_expendable(pod, config.expendable_priority_cutoff);
+            !is_finished(&pod.kind) && !is_expendable(pod, config.expendable_priority_cutoff);
         let host = self.hosts.get(node).copied().filter(|_| takes_room);
-        let class = host.and_then(|host| match self.cluster.compile_bound(pod) {
+        let class = host.and_then(|host| match self.cluster.compile_bound(&pod.kind) {
             Ok(class) => {
                 self.cluster.place(class, host);
                 Some(class)
@@ -126,8 +125,8 @@ impl<'a> Snapshot<'a> {
 }
 
 /// Pods by the node they are on, in the order they were listed.
-fn by_node(world: &World) -> BTreeMap<&str, Vec<&Arc<Pod>>> {
-    let mut by_node: BTreeMap<&str, Vec<&Arc<Pod>>> = BTreeMap::new();
+fn by_node(world: &World) -> BTreeMap<&str, Vec<&Arc<KeptPod>>> {
+    let mut by_node: BTreeMap<&str, Vec<&Arc<KeptPod>>> = BTreeMap::new();
     for pod in &world.pods {
         if let Some(node) = bound_to(pod) {
             by_node.entry(node).or_default().push(pod);

@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use registry::{Class, GroupId, NodeName, Registry};
 
 use super::config::Config;
+use super::kept::KeptPod;
 use super::names;
 use super::snapshot::Snapshot;
 use super::world::{World, is_mirror};
@@ -26,7 +27,7 @@ const SAMPLE_AGE_MIN: Duration = Duration::from_mins(1);
 pub struct Sample {
     node: Arc<Node>,
     /// Pods that come with the machine, and not from any controller.
-    mirrors: Vec<Arc<Pod>>,
+    mirrors: Vec<Arc<KeptPod>>,
 }
 
 /// What new nodes of one group will be.
@@ -48,11 +49,11 @@ pub(super) struct Templates {
 
 impl Sample {
     pub(super) fn to_objects(&self) -> (Node, Vec<Pod>) {
-        (Node::clone(&self.node), self.mirrors.iter().map(|pod| Pod::clone(pod)).collect())
+        (Node::clone(&self.node), self.mirrors.iter().map(|pod| pod.to_pod()).collect())
     }
 
     pub(super) fn from_objects((node, mirrors): (Node, Vec<Pod>)) -> Self {
-        let mirrors = mirrors.into_iter().map(Arc::new).collect();
+        let mirrors = mirrors.into_iter().map(|pod| Arc::new(pod.into())).collect();
         Self { node: Arc::new(node), mirrors }
     }
 }
@@ -151,7 +152,7 @@ fn template(
 ) -> Result<GroupTemplate, quantity::Error> {
     let bare = cluster.template(&sample.node, Vec::new())?;
     let made = world.daemon_sets.iter().map(|set| daemon(set));
-    let mirrors = sample.mirrors.iter().map(|pod| unbound(pod));
+    let mirrors = sample.mirrors.iter().map(|pod| Pod::clone(&pod.kind));
     let (mut classes, mut pods) = (Vec::new(), Vec::new());
     let wanted: Vec<_> = made.chain(mirrors).collect();
     let compiled: Vec<_> = wanted.iter().map(|pod| cluster.compile(pod, &world.volumes)).collect();
@@ -201,15 +202,6 @@ fn daemon(set: &DaemonSet) -> Pod {
         spec: Some(spec),
         status: None,
     }
-}
-
-/// A pod as it would have to be placed anew.
-pub(super) fn unbound(pod: &Pod) -> Pod {
-    let mut pod = pod.clone();
-    if let Some(spec) = &mut pod.spec {
-        spec.node_name = None;
-    }
-    pod
 }
 
 /// A Node that is all the provider says of a group's nodes.

@@ -9,12 +9,13 @@ use fit::Volumes;
 use fit::drain::{Controllers, is_finished};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Node, Pod, PodCondition};
+use k8s_openapi::api::core::v1::{Node, PodCondition};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use registry::{GroupId, NodeName};
 use serde::{Deserialize, Serialize};
 
+use super::kept::KeptPod;
 use super::names;
 
 /// Kubernetes' own default.
@@ -24,7 +25,7 @@ const GRACE_DEFAULT_SECS: i64 = 30;
 #[derive(Clone, Debug, Default)]
 pub struct World {
     pub nodes: BTreeMap<NodeName, Arc<Node>>,
-    pub pods: Vec<Arc<Pod>>,
+    pub pods: Vec<Arc<KeptPod>>,
     /// With their labels.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
     pub budgets: Vec<PodDisruptionBudget>,
@@ -72,7 +73,7 @@ impl World {
 
 impl PodKey {
     #[must_use]
-    pub fn of(pod: &Pod) -> Self {
+    pub fn of(pod: &KeptPod) -> Self {
         let (namespace, name) = names_of(pod);
         Self { namespace: namespace.to_owned(), name: name.to_owned() }
     }
@@ -98,22 +99,18 @@ impl fmt::Display for PodKey {
 }
 
 /// Pods by their names, so that the order of listing does not matter.
-pub(super) fn sorted<'a>(pods: impl Iterator<Item = &'a Arc<Pod>>) -> Vec<&'a Arc<Pod>> {
-    let mut pods: Vec<&Arc<Pod>> = pods.collect();
+pub(super) fn sorted<'a>(pods: impl Iterator<Item = &'a Arc<KeptPod>>) -> Vec<&'a Arc<KeptPod>> {
+    let mut pods: Vec<&Arc<KeptPod>> = pods.collect();
     pods.sort_by(|one, other| names_of(one).cmp(&names_of(other)));
     pods
 }
 
-pub(super) fn names_of(pod: &Pod) -> (&str, &str) {
-    let metadata = &pod.metadata;
-    (
-        metadata.namespace.as_deref().unwrap_or_default(),
-        metadata.name.as_deref().unwrap_or_default(),
-    )
+pub(super) fn names_of(pod: &KeptPod) -> (&str, &str) {
+    (pod.kind.metadata.namespace.as_deref().unwrap_or_default(), &pod.name)
 }
 
-pub(super) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
-    pod.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+pub(super) fn annotation<'a>(pod: &'a KeptPod, key: &str) -> Option<&'a str> {
+    pod.kind.metadata.annotations.as_ref()?.get(key).map(String::as_str)
 }
 
 pub(super) fn node_annotation<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
@@ -126,55 +123,55 @@ pub(super) fn node_taint<'a>(node: &'a Node, key: &str) -> Option<&'a str> {
     Some(taint.value.as_deref().unwrap_or_default())
 }
 
-pub(super) fn bound_to(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+pub(super) fn bound_to(pod: &KeptPod) -> Option<&str> {
+    pod.node.as_deref()
 }
 
-pub(super) fn nominated(pod: &Pod) -> Option<&str> {
-    pod.status.as_ref()?.nominated_node_name.as_deref().filter(|node| !node.is_empty())
+pub(super) fn nominated(pod: &KeptPod) -> Option<&str> {
+    pod.kind.status.as_ref()?.nominated_node_name.as_deref().filter(|node| !node.is_empty())
 }
 
-pub(super) fn is_terminating(pod: &Pod) -> bool {
-    pod.metadata.deletion_timestamp.is_some()
+pub(super) fn is_terminating(pod: &KeptPod) -> bool {
+    pod.kind.metadata.deletion_timestamp.is_some()
 }
 
 /// Whether the scheduler has said that it finds no node.
-pub(super) fn is_unschedulable(pod: &Pod) -> bool {
-    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+pub(super) fn is_unschedulable(pod: &KeptPod) -> bool {
+    let conditions = pod.kind.status.as_ref().and_then(|status| status.conditions.as_ref());
     let is_refused = |each: &PodCondition| {
         let is_unschedulable = each.reason.as_deref() == Some("Unschedulable");
         each.type_ == "PodScheduled" && each.status == "False" && is_unschedulable
     };
     bound_to(pod).is_none()
         && !is_terminating(pod)
-        && !is_finished(pod)
+        && !is_finished(&pod.kind)
         && conditions.into_iter().flatten().any(is_refused)
 }
 
-pub(super) fn is_expendable(pod: &Pod, cutoff: i32) -> bool {
-    pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or(0) < cutoff
+pub(super) fn is_expendable(pod: &KeptPod, cutoff: i32) -> bool {
+    pod.kind.spec.as_ref().and_then(|spec| spec.priority).unwrap_or(0) < cutoff
 }
 
-pub(super) fn is_mirror(pod: &Pod) -> bool {
+pub(super) fn is_mirror(pod: &KeptPod) -> bool {
     annotation(pod, names::MIRROR).is_some()
 }
 
-pub(super) fn controller(pod: &Pod) -> Option<&OwnerReference> {
-    let mut owners = pod.metadata.owner_references.iter().flatten();
+pub(super) fn controller(pod: &KeptPod) -> Option<&OwnerReference> {
+    let mut owners = pod.kind.metadata.owner_references.iter().flatten();
     owners.find(|owner| owner.controller == Some(true))
 }
 
-pub(super) fn is_daemon(pod: &Pod) -> bool {
+pub(super) fn is_daemon(pod: &KeptPod) -> bool {
     annotation(pod, names::DAEMON_POD) == Some("true")
         || controller(pod).is_some_and(|owner| owner.kind == "DaemonSet")
 }
 
-pub(super) fn grace(pod: &Pod) -> SignedDuration {
-    let spec = pod.spec.as_ref();
+pub(super) fn grace(pod: &KeptPod) -> SignedDuration {
+    let spec = pod.kind.spec.as_ref();
     let seconds = spec.and_then(|spec| spec.termination_grace_period_seconds);
     SignedDuration::from_secs(seconds.unwrap_or(GRACE_DEFAULT_SECS).max(0))
 }
 
-pub(super) fn created(pod: &Pod) -> Option<Timestamp> {
-    pod.metadata.creation_timestamp.as_ref().map(|time| time.0)
+pub(super) fn created(pod: &KeptPod) -> Option<Timestamp> {
+    pod.created
 }

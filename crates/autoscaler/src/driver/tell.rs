@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::Pod;
 use registry::{EventReason, NodeName, Notices};
 
 use super::Driver;
 use super::term::Term;
 use crate::cluster::{About, Cluster, Event};
-use crate::core::{self, Account, PodKey, Subject, World};
+use crate::core::{self, Account, KeptPod, PodKey, Subject, World};
 use crate::options::Mode;
 use crate::provider::Provider;
 
-type Index<'a> = BTreeMap<PodKey, &'a Pod>;
+type Index<'a> = BTreeMap<PodKey, &'a KeptPod>;
 
 // === impl Term ===
 
@@ -90,7 +89,7 @@ pub(super) fn about_node(name: &NodeName, world: &World) -> About {
 /// Of one pod; several are found by an index.
 pub(super) fn about_pod(key: &PodKey, world: &World) -> About {
     let pod = world.pods.iter().find(|pod| PodKey::of(pod) == *key);
-    About::Pod { key: key.clone(), uid: pod.and_then(|pod| pod.metadata.uid.clone()) }
+    About::Pod { key: key.clone(), uid: pod.and_then(|pod| uid(pod)) }
 }
 
 /// Pods are found by an index that is made for the first of them.
@@ -101,9 +100,13 @@ fn of_subject<'a>(subject: &Subject, world: &'a World, pods: &mut Option<Index<'
         Subject::Pod(key) => {
             let index = || world.pods.iter().map(|pod| (PodKey::of(pod), &**pod)).collect();
             let pod = pods.get_or_insert_with(index).get(key);
-            About::Pod { key: key.clone(), uid: pod.and_then(|pod| pod.metadata.uid.clone()) }
+            About::Pod { key: key.clone(), uid: pod.and_then(|pod| uid(pod)) }
         }
     }
+}
+
+fn uid(pod: &KeptPod) -> Option<String> {
+    pod.uid.as_deref().map(ToOwned::to_owned)
 }
 
 /// By upstream's names.

@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::{DaemonSet, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ReplicationController,
+    ConfigMap, Namespace, Node, PersistentVolume, PersistentVolumeClaim, ReplicationController,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::{CSINode, CSINodeDriver};
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::feed::{Alarm, Feed};
 use crate::cluster::{Controller, Error, Snapshot};
+use crate::core::{KeptPod, Kinds};
 use crate::pending;
 
 /// Where upstream's priority expander is told its priorities.
@@ -32,7 +33,7 @@ pub(crate) struct Caches {
     ready: Check,
     wakes: Arc<Notify>,
     nodes: Cache<Node>,
-    pods: Cache<Pod>,
+    pods: Cache<KeptPod>,
     budgets: Cache<PodDisruptionBudget>,
     namespaces: Cache<Namespace>,
     volumes: Cache<PersistentVolume>,
@@ -82,7 +83,9 @@ impl Caches {
     /// Every watch that fills a cache, by name.
     pub(crate) fn watches(&self, stop: &CancellationToken) -> Vec<Watch> {
         let pods_alarm = Alarm { is_due: is_newly_unschedulable, wakes: self.wakes.clone() };
-        let pods = Feed { alarm: Some(pods_alarm), ..self.feed("pods", lean, &self.pods) };
+        let mut kinds = Kinds::default();
+        let kept = move |pod| kinds.keep(pod);
+        let pods = Feed { alarm: Some(pods_alarm), ..self.feed("pods", kept, &self.pods) };
         let priorities = Feed {
             api: Api::namespaced(self.client.clone(), &self.namespace),
             fields: PRIORITIES_FIELD,
@@ -139,7 +142,12 @@ impl Caches {
         ]
     }
 
-    fn feed<K, T>(&self, name: &'static str, take: fn(K) -> T, cache: &Cache<T>) -> Feed<K, T>
+    fn feed<K, T>(
+        &self,
+        name: &'static str,
+        take: impl FnMut(K) -> T + Send + Sync + 'static,
+        cache: &Cache<T>,
+    ) -> Feed<K, T>
     where
         K: Resource,
         K::DynamicType: Default,
@@ -148,7 +156,7 @@ impl Caches {
             name,
             api: Api::all(self.client.clone()),
             fields: "",
-            take,
+            take: Box::new(take),
             cache: cache.clone(),
             position: None,
             alarm: None,
@@ -217,7 +225,7 @@ fn lean<K: Resource>(mut object: K) -> K {
     object
 }
 
-fn is_newly_unschedulable(pod: &Pod, before: Option<&Pod>) -> bool {
+fn is_newly_unschedulable(pod: &KeptPod, before: Option<&KeptPod>) -> bool {
     pending::is_unschedulable(pod) && !before.is_some_and(pending::is_unschedulable)
 }
 
@@ -265,7 +273,7 @@ mod tests {
 
     #[test]
     fn who_set_which_field_is_not_kept() {
-        let pod: Pod = serde_saphyr::from_str(
+        let pod: k8s_openapi::api::core::v1::Pod = serde_saphyr::from_str(
             "{metadata: {name: p, labels: {k: v}, managedFields: [{manager: kubelet}]}}",
         )
         .unwrap();

@@ -26,14 +26,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// History does not reach back that far.
 const EXPIRED: u16 = 410;
 
+/// What of an object is kept.
+pub(super) type Take<K, T> = Box<dyn FnMut(K) -> T + Send + Sync>;
+
 /// Objects of one kind, followed into a cache.
 pub(super) struct Feed<K, T> {
     pub(super) name: &'static str,
     pub(super) api: Api<K>,
     /// Which of them; all, if empty.
     pub(super) fields: &'static str,
-    /// What of an object is kept.
-    pub(super) take: fn(K) -> T,
+    pub(super) take: Take<K, T>,
     pub(super) cache: Cache<T>,
     /// Where a list is not needed, the moment from which to watch.
     pub(super) position: Option<String>,
@@ -80,7 +82,7 @@ where
     }
 
     /// What managers wrote which field is half of an object, and nothing to us.
-    fn kept(&self, mut object: K) -> (Key, T) {
+    fn kept(&mut self, mut object: K) -> (Key, T) {
         object.meta_mut().managed_fields = None;
         let key = key(object.meta());
         (key, (self.take)(object))
@@ -94,7 +96,7 @@ where
         }
     }
 
-    fn on_set(&self, object: K) {
+    fn on_set(&mut self, object: K) {
         let (key, object) = self.kept(object);
         if let Some(alarm) = &self.alarm {
             let before = self.cache.get(&key);

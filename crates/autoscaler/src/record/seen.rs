@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use k8s_openapi::Metadata;
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use registry::GroupId;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{Controller, Snapshot};
-use crate::core::{GroupSettings, World};
+use crate::core::{GroupSettings, KeptPod, PodKey, World};
 use crate::world::world;
 
 /// What was looked at.
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Change {
     nodes: Objects<Node>,
-    pods: Objects<Pod>,
+    pods: Objects<KeptPod>,
     budgets: Objects<PodDisruptionBudget>,
     namespaces: Objects<Namespace>,
     volumes: Objects<PersistentVolume>,
@@ -48,6 +48,11 @@ struct Objects<K> {
     set: Vec<K>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     gone: Vec<String>,
+}
+
+/// What has a name, within its namespace if it lies in one.
+trait Named {
+    fn key(&self) -> String;
 }
 
 /// What a provider says of a group.
@@ -115,13 +120,13 @@ impl Change {
 
 // === impl Objects ===
 
-impl<K: Metadata<Ty = ObjectMeta> + Clone + PartialEq> Objects<K> {
+impl<K: Named + Clone + PartialEq> Objects<K> {
     fn between(before: &[Arc<K>], after: &[Arc<K>]) -> Self {
-        let known: BTreeMap<String, &Arc<K>> = before.iter().map(|it| (key(&**it), it)).collect();
-        let keys: BTreeSet<String> = after.iter().map(|it| key(&**it)).collect();
+        let known: BTreeMap<String, &Arc<K>> = before.iter().map(|it| (it.key(), it)).collect();
+        let keys: BTreeSet<String> = after.iter().map(|it| it.key()).collect();
         let is_same = |it: &Arc<K>| {
             // Who has not changed is most often the very same object.
-            known.get(&key(&**it)).is_some_and(|before| Arc::ptr_eq(before, it) || *before == it)
+            known.get(&it.key()).is_some_and(|before| Arc::ptr_eq(before, it) || *before == it)
         };
         let set = after.iter().filter(|it| !is_same(it)).map(|it| (**it).clone()).collect();
         let gone = known.into_keys().filter(|key| !keys.contains(key)).collect();
@@ -131,16 +136,26 @@ impl<K: Metadata<Ty = ObjectMeta> + Clone + PartialEq> Objects<K> {
     fn apply(self, known: &mut Vec<Arc<K>>) {
         let Self { set, gone } = self;
         let mut replaced: BTreeSet<String> = gone.into_iter().collect();
-        replaced.extend(set.iter().map(key));
-        known.retain(|it| !replaced.contains(&key(&**it)));
+        replaced.extend(set.iter().map(Named::key));
+        known.retain(|it| !replaced.contains(&it.key()));
         known.extend(set.into_iter().map(Arc::new));
     }
 }
 
-fn key<K: Metadata<Ty = ObjectMeta>>(object: &K) -> String {
-    let metadata = object.metadata();
-    let part = |part: &Option<String>| part.clone().unwrap_or_default();
-    format!("{}/{}", part(&metadata.namespace), part(&metadata.name))
+// === impl Named ===
+
+impl<K: Metadata<Ty = ObjectMeta>> Named for K {
+    fn key(&self) -> String {
+        let metadata = self.metadata();
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        format!("{}/{}", part(&metadata.namespace), part(&metadata.name))
+    }
+}
+
+impl Named for KeptPod {
+    fn key(&self) -> String {
+        PodKey::of(self).to_string()
+    }
 }
 
 // === impl Settings ===

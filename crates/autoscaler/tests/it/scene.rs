@@ -320,7 +320,7 @@ impl Scene {
                 let namespace = pod.metadata.namespace.clone().unwrap();
                 world.controllers.add(&namespace, &words.kind, &app, Some(3));
             }
-            world.pods.push(Arc::new(pod));
+            world.pods.push(Arc::new(pod.into()));
         }
         world.daemon_sets = self.words.daemons.iter().map(|it| Arc::new(self.daemon(it))).collect();
         for words in &self.words.groups {

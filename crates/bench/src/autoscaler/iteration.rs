@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use autoscaler::core::{Config, Effect, GroupSettings, Inputs, Iteration, Memory, Next, World};
+use autoscaler::core::{
+    Config, Effect, GroupSettings, Inputs, Iteration, Kinds, Memory, Next, World,
+};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, PodCondition, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -151,6 +153,7 @@ fn facts(nodes: usize) -> Facts {
 }
 
 fn world(nodes: usize, pending: usize) -> World {
+    let mut kinds = Kinds::default();
     let mut world =
         World { namespaces: [("default".to_owned(), BTreeMap::new())].into(), ..World::default() };
     for deployment in 0..DEPLOYMENTS {
@@ -159,11 +162,10 @@ fn world(nodes: usize, pending: usize) -> World {
     for at in 0..nodes {
         world.nodes.insert(name(at).as_str().into(), Arc::new(machine(&name(at))));
         let pods = if at.is_multiple_of(IDLE_ONE_IN) { 5 } else { PODS_PER_NODE };
-        world
-            .pods
-            .extend((0..pods).map(|of| Arc::new(running(at * PODS_PER_NODE + of, &name(at)))));
+        let pods = (0..pods).map(|of| running(at * PODS_PER_NODE + of, &name(at)));
+        world.pods.extend(pods.map(|pod| Arc::new(kinds.keep(pod))));
     }
-    world.pods.extend((0..pending).map(|at| Arc::new(waiting(at))));
+    world.pods.extend((0..pending).map(|at| Arc::new(kinds.keep(waiting(at)))));
     for which in 0..GROUPS {
         let template = Some(Arc::new(machine("new")));
         let settings = GroupSettings { template, ..GroupSettings::default() };

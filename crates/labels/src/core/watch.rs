@@ -9,7 +9,7 @@
 //! | [`order`] | when it is told, and up to where everything is |
 //! | [`resume`] | where to go on |
 //! | [`relist`] | what to tell when events were missed |
-//! | [`checkpoints`], [`sweep`] | what is kept of living nodes, and what becomes of it |
+//! | [`checkpoints`], [`queued`], [`sweep`] | what is kept of living nodes, and what becomes of it |
 
 pub mod checkpoints;
 pub mod delivery;
@@ -19,6 +19,7 @@ pub mod index;
 mod notation;
 pub mod order;
 pub mod post;
+pub mod queued;
 pub mod recent;
 pub mod relist;
 pub mod resume;

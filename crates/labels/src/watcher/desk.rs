@@ -21,7 +21,8 @@ use super::{
 };
 use crate::{
     core::{
-        names::{NodeHash, TransactionName},
+        keys::QUARANTINED,
+        names::NodeHash,
         object::Document,
         watch::{
             engine::{Engine, Roll, Turn, Upkeep},
@@ -131,12 +132,25 @@ impl Desk {
 
     /// Other ConfigMaps may lie in the namespace; their names are none of transactions.
     fn on_transactions(&mut self, news: HeaderNews) {
-        let headers = match news {
-            HeaderNews::Listed(headers) => headers,
-            HeaderNews::Seen(header) | HeaderNews::Gone(header) => vec![header],
-        };
-        for name in headers.iter().filter_map(|header| header.name.parse::<TransactionName>().ok())
-        {
+        match news {
+            HeaderNews::Listed(headers) => {
+                self.engine.on_transactions_listed();
+                headers.iter().for_each(|header| self.on_transaction(header));
+            }
+            HeaderNews::Seen(header) => self.on_transaction(&header),
+            HeaderNews::Gone(header) => {
+                if let Ok(name) = header.name.parse() {
+                    self.engine.on_transaction_ended(name);
+                }
+            }
+        }
+    }
+
+    fn on_transaction(&mut self, header: &Document) {
+        let Ok(name) = header.name.parse() else { return };
+        if header.labels.contains_key(QUARANTINED) {
+            self.engine.on_transaction_ended(name);
+        } else {
             self.engine.on_transaction(name);
         }
     }

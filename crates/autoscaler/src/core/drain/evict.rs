@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use fit::drain::{Verdict, is_finished, judge};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
 use registry::RemovalReason;
 use serde::{Deserialize, Serialize};
 
+use super::super::kept::KeptPod;
 use super::super::names::DAEMON_EVICTION;
 use super::super::scale_down::Order;
 use super::super::world::{PodKey, annotation, grace, is_daemon, is_expendable, is_mirror};
@@ -58,12 +58,12 @@ enum Look {
 
 impl Eviction {
     pub(super) fn new(sight: &Sight<'_>, order: &Order) -> Self {
-        let is_evicted = |pod: &&&Arc<Pod>| match annotation(pod, DAEMON_EVICTION) {
+        let is_evicted = |pod: &&&Arc<KeptPod>| match annotation(pod, DAEMON_EVICTION) {
             Some(wish) => wish == "true",
             None => sight.config.drain.evicts_daemons && !order.is_empty,
         };
         let daemons = sight.pods.iter().filter(|pod| is_daemon(pod) && !is_mirror(pod));
-        let daemons = daemons.filter(is_evicted).filter(|pod| !is_finished(pod));
+        let daemons = daemons.filter(is_evicted).filter(|pod| !is_finished(&pod.kind));
         let asked = daemons.map(|pod| (PodKey::of(pod), grace_secs(pod, sight)));
         Self { pods: BTreeMap::new(), daemons: asked.collect() }
     }
@@ -108,11 +108,11 @@ impl Eviction {
         self.pods.values().all(|attempt| *attempt == Attempt::Left)
     }
 
-    fn look_at(&mut self, key: &PodKey, pod: &Pod, sight: &Sight<'_>) -> Result<Look, String> {
+    fn look_at(&mut self, key: &PodKey, pod: &KeptPod, sight: &Sight<'_>) -> Result<Look, String> {
         let (now, limits) = (sight.now, &sight.config.drain);
         let fresh = Attempt::Due { at: now, first: now };
         let attempt = self.pods.entry(key.clone()).or_insert(fresh);
-        if let Some(deleted) = &pod.metadata.deletion_timestamp {
+        if let Some(deleted) = &pod.kind.metadata.deletion_timestamp {
             // The API server writes the end of the grace here, at the earliest now.
             let since = deleted.0.min(now);
             if !matches!(attempt, Attempt::Going { .. } | Attempt::Left) {
@@ -163,13 +163,13 @@ impl fmt::Display for Eviction {
 }
 
 /// Whether the node waits for a pod to go. Who is expendable goes with it.
-fn must_go(pod: &Pod, sight: &Sight<'_>) -> Result<bool, String> {
+fn must_go(pod: &KeptPod, sight: &Sight<'_>) -> Result<bool, String> {
     if is_expendable(pod, sight.config.expendable_priority_cutoff) {
         return Ok(false);
     }
-    match judge(pod, sight.surroundings) {
+    match judge(&pod.kind, sight.surroundings) {
         Verdict::Ignored => Ok(false),
-        Verdict::Moves => Ok(!is_finished(pod)),
+        Verdict::Moves => Ok(!is_finished(&pod.kind)),
         Verdict::Blocks(reason) => Err(format!("{} blocks it: {reason}", PodKey::of(pod))),
     }
 }
@@ -179,7 +179,7 @@ fn is_lost(order: &Order) -> bool {
     matches!(order.reason, RemovalReason::Unready | RemovalReason::BrokenStart)
 }
 
-fn grace_secs(pod: &Pod, sight: &Sight<'_>) -> i64 {
+fn grace_secs(pod: &KeptPod, sight: &Sight<'_>) -> i64 {
     let max = i64::try_from(sight.config.drain.grace_max.as_secs()).unwrap_or(i64::MAX);
     grace(pod).as_secs().min(max)
 }

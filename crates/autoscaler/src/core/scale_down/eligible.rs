@@ -1,15 +1,14 @@
 //! Which nodes could go, by the reasons that need no simulation, in upstream's order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use fit::drain::{self, Surroundings, Verdict};
 use fit::{Budgets, Cluster, NodeId};
-use k8s_openapi::api::core::v1::Pod;
 use registry::{Class, NodeName, NodeView};
 
 use super::super::account::clock;
 use super::super::config::Config;
+use super::super::kept::KeptPod;
 use super::super::pending::Waiting;
 use super::super::snapshot::{Occupant, Snapshot};
 use super::super::world::{PodKey, is_daemon, is_expendable};
@@ -149,10 +148,10 @@ pub(super) fn movers<'a>(
 }
 
 /// Whether a pod has to run elsewhere; who has finished does not.
-fn moves(pod: &Arc<Pod>, surroundings: Surroundings<'_>) -> Result<bool, Against> {
-    match drain::judge(pod, surroundings) {
+fn moves(pod: &KeptPod, surroundings: Surroundings<'_>) -> Result<bool, Against> {
+    match drain::judge(&pod.kind, surroundings) {
         Verdict::Ignored => Ok(false),
-        Verdict::Moves => Ok(!drain::is_finished(pod)),
+        Verdict::Moves => Ok(!drain::is_finished(&pod.kind)),
         Verdict::Blocks(reason) => {
             let detail = format!("{reason}: {}", PodKey::of(pod));
             Err(Against::new(Reason::BlockedByPod, &detail))

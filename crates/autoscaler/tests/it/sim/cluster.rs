@@ -121,7 +121,7 @@ impl Cluster for SharedCluster {
         let metadata = ObjectMeta { name: Some("default".to_owned()), ..ObjectMeta::default() };
         Ok(Snapshot {
             nodes: kube.nodes.values().cloned().map(Arc::new).collect(),
-            pods: kube.pods.values().cloned().map(Arc::new).collect(),
+            pods: kube.pods.values().cloned().map(|pod| Arc::new(pod.into())).collect(),
             budgets: kube.budgets().into_iter().map(Arc::new).collect(),
             namespaces: vec![Arc::new(Namespace { metadata, ..Namespace::default() })],
             controllers: controllers.collect(),

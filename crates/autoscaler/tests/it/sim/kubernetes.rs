@@ -141,7 +141,7 @@ impl Kubernetes {
                 .collect();
             for _ in live.len()..deployment.replicas {
                 let pod = deployment.make(now);
-                self.pods.insert(PodKey::of(&pod), pod);
+                self.pods.insert(PodKey::of(&pod.clone().into()), pod);
             }
             for key in live.iter().skip(deployment.replicas) {
                 let pod = self.pods.get_mut(key).expect("it was just listed");

@@ -14,6 +14,7 @@ use super::{
     index::{Index, NodeEvent, Outcome},
     order::Order,
     post::{Content, Post},
+    queued::Queued,
     recent::Recent,
     relist::{self, Listing, Retention},
     resume::{Reason, Resume, Step},
@@ -49,6 +50,7 @@ pub struct Engine {
     index: Index,
     order: Order,
     seen: Recent<TransactionName>,
+    queued: Queued,
     resume: Resume,
     checkpoints: Checkpoints,
     sweep: Sweep,
@@ -98,6 +100,7 @@ impl Engine {
             index: Index::default(),
             order: Order::default(),
             seen: Recent::new(NAMES_SEEN_MAX),
+            queued: Queued::default(),
             resume: Resume::default(),
             checkpoints: Checkpoints::new(checkpoint_delay),
             sweep: Sweep::new(now),
@@ -148,9 +151,21 @@ impl Engine {
         nodes.iter().for_each(|node| self.on_changed(node, now));
     }
 
-    /// A transaction is or was on the server.
+    /// A transaction is on the server, and waits to be worked off.
     pub fn on_transaction(&mut self, name: TransactionName) {
+        self.queued.insert(&name);
         self.seen.insert(name);
+    }
+
+    /// A transaction was on the server, or is there and nobody works it off.
+    pub fn on_transaction_ended(&mut self, name: TransactionName) {
+        self.queued.remove(&name);
+        self.seen.insert(name);
+    }
+
+    /// All transactions were listed, and are told of from now on; of others we know nothing.
+    pub fn on_transactions_listed(&mut self) {
+        self.queued = Queued::default();
     }
 
     /// The kept position is or was this.
@@ -329,6 +344,9 @@ impl Engine {
         match self.checkpoints.plan(live, &self.index) {
             Plan::Nothing => self.checkpoints.on_settled(node),
             Plan::Create => return Some(Upkeep::Save { live: live.clone(), over: None }),
+            Plan::Replace(saved) if self.awaits_restore(live, &saved) => {
+                self.checkpoints.on_postponed(node, now);
+            }
             Plan::Replace(saved) => {
                 return Some(Upkeep::Save { live: live.clone(), over: Some(saved) });
             }
@@ -342,6 +360,15 @@ impl Engine {
             }
         }
         None
+    }
+
+    /// Whether a node has returned and is about to get its labels back. Until then there is nothing
+    /// to keep of it: the end of its last incarnation was told, so its labels are stored, or will be
+    /// by what is queued; and those of an incarnation that was not given them do not replace them,
+    /// however it ends. Once the queue is worked off, its labels are kept whatever became of that.
+    fn awaits_restore(&self, live: &LiveNode, saved: &Saved) -> bool {
+        let is_return = saved.meta.uid != live.uid;
+        is_return && live.marker.is_none() && self.queued.has(&NodeHash::of(&live.name))
     }
 
     fn on_changed(&mut self, node: &NodeHash, now: Instant) {

@@ -73,13 +73,19 @@ impl Watchers {
     }
 
     /// Only once everything before is posted: else the checkpoint of the next incarnation could
-    /// replace the only trace of one whose deletion waits.
+    /// replace the only trace of one whose deletion waits. Says whether the model may reckon with it:
+    /// also where it is left out because a processor is about to restore the labels, which must make
+    /// no difference.
     pub(crate) fn checkpoint(&self, cluster: &mut Cluster) -> bool {
         let is_due = self.are_up && self.reached() == cluster.events.len();
-        let live = cluster.live().filter(|_| is_due);
-        let is_written = live.is_some();
-        cluster.checkpoint = live.as_ref().map(Checkpoint::of).or(cluster.checkpoint.take());
-        is_written
+        let Some(live) = cluster.live().filter(|_| is_due) else { return false };
+        let known = cluster.checkpoint.as_ref().and_then(|known| known.snapshot.uid.as_ref());
+        let is_return = known.is_some_and(|uid| *uid != live.uid);
+        let awaits_restore = is_return && live.marker.is_none() && !cluster.is_worked_off();
+        if !awaits_restore {
+            cluster.checkpoint = Some(Checkpoint::of(&live));
+        }
+        true
     }
 
     /// Comes back after the API server has forgotten the events in between.

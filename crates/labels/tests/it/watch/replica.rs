@@ -64,7 +64,6 @@ struct Running {
     /// Where its watch is; nowhere before it has begun.
     position: Option<ResourceVersion>,
     in_flight: Vec<(Post, Option<Transaction>)>,
-    names_read: usize,
     ends_read: BTreeSet<Uid>,
 }
 
@@ -168,10 +167,14 @@ impl Replica {
 
     pub(super) fn read_names(&mut self, server: &Server) {
         let Some(running) = &mut self.running else { return };
-        for transaction in &server.created[running.names_read..] {
-            running.engine.on_transaction(transaction.name.clone());
+        running.engine.on_transactions_listed();
+        for Transaction { name, .. } in &server.created {
+            if server.queue.contains_key(&name.to_string()) {
+                running.engine.on_transaction(name.clone());
+            } else {
+                running.engine.on_transaction_ended(name.clone());
+            }
         }
-        running.names_read = server.created.len();
     }
 
     pub(super) fn keep(&mut self, server: &mut Server, now: Instant) {
@@ -222,13 +225,7 @@ impl Running {
     fn start(id: String, members: &[String], now: Instant) -> Self {
         let mut engine = Engine::new(id, CHECKPOINT_DELAY, now);
         engine.on_members(members.to_vec());
-        Self {
-            engine,
-            position: None,
-            in_flight: Vec::new(),
-            names_read: 0,
-            ends_read: BTreeSet::new(),
-        }
+        Self { engine, position: None, in_flight: Vec::new(), ends_read: BTreeSet::new() }
     }
 
     fn begin(&mut self, server: &Server, fault: Option<Fault>, now: Instant) {

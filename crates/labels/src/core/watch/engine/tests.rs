@@ -115,6 +115,70 @@ fn an_end_that_only_a_checkpoint_knows_is_told_before_it_is_written_over() {
     assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
 }
 
+/// A node `a` that is back as u2, and whose labels of before are in a checkpoint and queued.
+fn returned() -> Watcher {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.read(EventKind::Deleted, "a u1 8 x=1");
+    watcher.read(EventKind::Added, "a u2 9");
+    assert_eq!(watcher.post_all().len(), 2);
+    for version in ["8", "9"] {
+        watcher.engine.on_transaction(transaction("a", version));
+    }
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None, "it is about to get its labels");
+    watcher
+}
+
+fn save_over(live: &str, over: &str) -> Option<Upkeep> {
+    Some(Upkeep::Save { live: node(live), over: Some(saved(over)) })
+}
+
+#[test]
+fn a_returned_node_is_saved_once_with_the_labels_that_it_was_given() {
+    let mut watcher = returned();
+    watcher.read(EventKind::Modified, "a u2 10 x=1 m=8");
+    watcher.wait(DELAY);
+    let save = save_over("a u2 10 x=1 m=8", "a u1 5 x=1");
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), save, "though it is still queued");
+}
+
+#[test]
+fn a_returned_node_that_is_given_nothing_is_saved_when_that_is_known() {
+    let mut watcher = returned();
+    watcher.engine.on_transaction_ended(transaction("a", "8"));
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None, "one is still queued");
+    watcher.engine.on_transaction_ended(transaction("a", "9"));
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), save_over("a u2 9", "a u1 5 x=1"));
+}
+
+#[test]
+fn nobody_waits_for_what_a_list_does_not_have() {
+    let mut watcher = returned();
+    watcher.engine.on_transactions_listed();
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), save_over("a u2 9", "a u1 5 x=1"));
+}
+
+#[test]
+fn who_is_new_or_known_is_saved_though_something_is_queued() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("b u3 5 x=1"));
+    for line in ["a u1 7 x=1", "b u3 8 x=2"] {
+        watcher.read(EventKind::Added, line);
+    }
+    watcher.post_all();
+    watcher.engine.on_transaction(transaction("a", "7"));
+    watcher.engine.on_transaction(transaction("b", "8"));
+    watcher.wait(DELAY);
+    let mut saves = [(); 2].map(|()| watcher.engine.take_upkeep(watcher.now));
+    saves.sort_by_key(|save| matches!(save, Some(Upkeep::Save { over: Some(_), .. })));
+    let create = Some(Upkeep::Save { live: node("a u1 7 x=1"), over: None });
+    assert_eq!(saves, [create, save_over("b u3 8 x=2", "b u3 5 x=1")]);
+}
+
 #[test]
 fn a_living_node_whose_checkpoint_was_removed_gets_a_new_one() {
     let mut watcher = Watcher::new();
