@@ -149,11 +149,14 @@ fn kind(pod: Pod) -> Pod {
 }
 
 fn kind_of_spec(mut spec: PodSpec) -> PodSpec {
-    let containers = |all: Vec<Container>| all.into_iter().map(container).collect();
     spec.containers = containers(spec.containers);
     spec.init_containers = spec.init_containers.map(containers);
     spec.volumes = spec.volumes.map(|volumes| volumes.into_iter().filter(matters).collect());
     PodSpec { ephemeral_containers: None, hostname: None, ..spec }
+}
+
+fn containers(all: Vec<Container>) -> Vec<Container> {
+    all.into_iter().map(container).collect()
 }
 
 /// What it takes of a node.
