@@ -41,7 +41,7 @@ const GATES: &[Gate] = &[
     },
     Gate {
         name: "fuzz-lock",
-        claim: "the lock file of the fuzz targets, which have a workspace of their own, is up to date",
+        claim: "the lock file of the fuzz targets is up to date",
         arguments: &["fetch", "--quiet", "--locked", "--manifest-path", "fuzz/Cargo.toml"],
         environment: &[],
     },
@@ -125,7 +125,7 @@ fn check_client(checkout: &Checkout) -> Result<Verdict> {
 fn table(verdicts: &[Verdict]) -> String {
     let lines = verdicts.iter().map(|Verdict { name, claim, is_good, detail }| {
         let word = if *is_good { "ok" } else { "FAILED" };
-        format!("{word:<8}{name:<17}{claim:<62}{detail}").trim_end().to_owned()
+        format!("{word:<8}{name:<17}{claim:<60}  {detail}").trim_end().to_owned()
     });
     lines.collect::<Vec<_>>().join("\n")
 }
