@@ -4,6 +4,8 @@ use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use rustls::CipherSuite;
 
+use crate::http::MESSAGE_OVERHEAD_BYTES;
+
 /// Everything that can be chosen about one store process.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -188,6 +190,13 @@ impl Tls {
 }
 
 // === impl Limits ===
+
+impl Limits {
+    /// Of one message on the wire: a request with what gRPC and headers add to it.
+    pub(crate) fn message_bytes_max(&self) -> usize {
+        self.request_bytes_max.saturating_add(MESSAGE_OVERHEAD_BYTES)
+    }
+}
 
 impl Default for Limits {
     /// etcd's defaults.
