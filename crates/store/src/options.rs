@@ -196,6 +196,15 @@ impl Limits {
     pub(crate) fn message_bytes_max(&self) -> usize {
         self.request_bytes_max.saturating_add(MESSAGE_OVERHEAD_BYTES)
     }
+
+    /// The quota as clients and dashboards are told of it. Without one it is negative, as in etcd: they
+    /// divide by it, and a store that takes nothing of 0 bytes looks full.
+    pub(crate) fn quota_told(&self) -> i64 {
+        match self.quota_bytes {
+            0 => -1,
+            bytes => i64::try_from(bytes).unwrap_or(i64::MAX),
+        }
+    }
 }
 
 impl Default for Limits {
