@@ -1,8 +1,9 @@
 //! `windlass store snapshot save`, `restore` and the checking of snapshot files.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, BufReader, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +17,9 @@ use crate::{
     client,
     report::{self, Exit, Failure, Outcome},
 };
+
+/// A snapshot holds all that the store does, secrets too.
+const FILE_MODE: u32 = 0o600;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -101,12 +105,16 @@ async fn receive(arguments: &SaveArgs, path: &Path) -> Outcome {
     let request = session.request(SnapshotRequest {});
     let answer = MaintenanceClient::new(session.channel()).snapshot(request).await;
     let mut chunks = answer.map_err(|refusal| session.refused(refusal))?.into_inner();
-    let mut target = File::create(path).map_err(|source| file("create", path, source))?;
+    let mut target = create(path).map_err(|source| file("create", path, source))?;
     while let Some(chunk) = chunks.message().await.map_err(|refusal| session.refused(refusal))? {
         target.write_all(&chunk.blob).map_err(|source| file("write", path, source))?;
     }
     target.sync_all().map_err(|source| file("sync", path, source))?;
     Ok(())
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(path)
 }
 
 fn verify(path: &Path) -> Result<Summary, Error> {

@@ -1,6 +1,6 @@
 //! A real process over a real folder.
 
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use journal::{EmbeddedJournal, Image, Journal, MetaChange};
 use rustix::process::Signal;
@@ -30,6 +30,7 @@ fn a_snapshot_is_saved_verified_and_restored() {
     succeed(windlass(["store", "status", "--endpoint", &running.address]));
     let save = ["store", "snapshot", "save", "--endpoint", &running.address];
     succeed(windlass(save).arg(&file));
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "it is nobody else's");
     drop(running);
     succeed(windlass(["store", "verify"]).arg(&file));
     let store = restored.join("store");
