@@ -40,6 +40,20 @@ fn a_snapshot_is_saved_verified_and_restored() {
     assert!(found.contains(r#""value":"Yg==""#), "{found}");
 }
 
+/// It stayed beside the name that it could not be given, as large as the store.
+#[test]
+fn a_snapshot_that_cannot_be_saved_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start_store(folder.path());
+    let taken = folder.path().join("taken");
+    std::fs::create_dir(&taken).unwrap();
+    let mut save = windlass(["store", "snapshot", "save", "--endpoint", &running.address]);
+    let (code, words) = failure(save.arg(&taken));
+    assert_eq!(code, Some(1));
+    assert!(words.contains("cannot rename"), "{words}");
+    assert!(!folder.path().join("taken.part").exists());
+}
+
 /// As a restore leaves it that is killed on its way.
 #[test]
 fn a_folder_that_is_half_restored_is_neither_sound_nor_served() {
