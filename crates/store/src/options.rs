@@ -127,6 +127,9 @@ pub struct HttpAccess {
     /// Names by which the store may be addressed in plain text; every one if empty. A page that
     /// made its own name resolve to the store (DNS rebinding) is not among them.
     pub hosts: Vec<String>,
+    /// Whether pages of origins that are not named are refused. A browser sends what a page posts,
+    /// whether it may read the answer or not.
+    pub refuses_other_pages: bool,
 }
 
 /// Bounds on what clients may ask for.
