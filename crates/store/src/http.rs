@@ -178,9 +178,9 @@ impl Edge {
             is_private: is_encrypted && serves(&[Traffic::Guest]),
             access: (!serves(&[Traffic::Metrics])).then(|| Access::new(&self.access, is_encrypted)),
             gateway: (self.serves_json && serves(&[Traffic::Everything, Traffic::Http])).then(
-                || {
-                    let message_bytes_max = self.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;
-                    Gateway { services: services.clone(), message_bytes_max }
+                || Gateway {
+                    services: services.clone(),
+                    message_bytes_max: self.limits.message_bytes_max(),
                 },
             ),
         };

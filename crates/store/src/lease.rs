@@ -16,6 +16,10 @@ pub(crate) const TTL_MIN_S: i64 = 2;
 /// The longest time a lease can be asked for, in seconds.
 pub(crate) const TTL_MAX_S: i64 = 9_000_000_000;
 
+/// Entries of leases that were revoked, beyond as many as there are leases, before the queue is made
+/// anew: a lease may be granted for years and revoked at once, over and over.
+const QUEUE_SPARE_MAX: usize = 1024;
+
 /// The deadlines of all leases.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
@@ -61,6 +65,9 @@ impl Deadlines {
 
     pub(crate) fn revoke(&mut self, id: LeaseId) {
         self.leases.remove(&id);
+        if self.queue.len() > QUEUE_SPARE_MAX + 2 * self.leases.len() {
+            self.queue = self.leases.iter().map(|(id, lease)| Reverse((lease.ends, *id))).collect();
+        }
     }
 
     /// Gives a lease its full time again and returns it; `None` if it does not exist any more.
@@ -156,6 +163,20 @@ mod tests {
         deadlines.grant(A, 60, start + seconds(1));
         assert_eq!(deadlines.expired(start + seconds(6), 10), []);
         assert_eq!(deadlines.expired(start + seconds(61), 10), [A]);
+    }
+
+    /// Each left its entry until its time would have come: for years, where that was the time asked for.
+    #[tokio::test(start_paused = true)]
+    async fn leases_that_are_revoked_leave_no_entries_for_the_rest_of_their_time() {
+        let start = Instant::now();
+        let mut deadlines = Deadlines::default();
+        deadlines.grant(A, 5, start);
+        for id in 2..100_000 {
+            deadlines.grant(LeaseId(id), TTL_MAX_S, start);
+            deadlines.revoke(LeaseId(id));
+        }
+        assert!(deadlines.queue.len() <= QUEUE_SPARE_MAX + 3, "{}", deadlines.queue.len());
+        assert_eq!(deadlines.expired(start + seconds(5), 10), [A]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,8 @@ use std::{fmt, net::SocketAddr, path::PathBuf, time::Duration};
 
 use rustls::CipherSuite;
 
+use crate::http::MESSAGE_OVERHEAD_BYTES;
+
 /// Everything that can be chosen about one store process.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -125,6 +127,9 @@ pub struct HttpAccess {
     /// Names by which the store may be addressed in plain text; every one if empty. A page that
     /// made its own name resolve to the store (DNS rebinding) is not among them.
     pub hosts: Vec<String>,
+    /// Whether pages of origins that are not named are refused. A browser sends what a page posts,
+    /// whether it may read the answer or not.
+    pub refuses_other_pages: bool,
 }
 
 /// Bounds on what clients may ask for.
@@ -188,6 +193,22 @@ impl Tls {
 }
 
 // === impl Limits ===
+
+impl Limits {
+    /// Of one message on the wire: a request with what gRPC and headers add to it.
+    pub(crate) fn message_bytes_max(&self) -> usize {
+        self.request_bytes_max.saturating_add(MESSAGE_OVERHEAD_BYTES)
+    }
+
+    /// The quota as clients and dashboards are told of it. Without one it is negative, as in etcd: they
+    /// divide by it, and a store that takes nothing of 0 bytes looks full.
+    pub(crate) fn quota_told(&self) -> i64 {
+        match self.quota_bytes {
+            0 => -1,
+            bytes => i64::try_from(bytes).unwrap_or(i64::MAX),
+        }
+    }
+}
 
 impl Default for Limits {
     /// etcd's defaults.

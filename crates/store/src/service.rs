@@ -307,7 +307,7 @@ fn assemble(
 fn content(context: &Arc<Context>, mut registry: Registry, relay: Option<Arc<Relay>>) -> Content {
     registry.register_collector(Box::new(StateMetrics { context: context.clone() }));
     registry.register_collector(Box::new(ProcessMetrics { started: (context.clock)() }));
-    let bytes_max = context.options.limits.request_bytes_max + http::MESSAGE_OVERHEAD_BYTES;
+    let bytes_max = context.options.limits.message_bytes_max();
     let services = GrpcServices::default()
         .counted_by(context.metrics.grpc.clone())
         .with(

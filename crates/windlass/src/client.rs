@@ -17,6 +17,11 @@ pub(crate) use session::Session;
 /// A store on the other side of the world answers within this.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A store that owes an answer is asked this often for a sign of life; etcd takes it amiss every 5 s.
+const PING_EVERY: Duration = Duration::from_secs(10);
+/// How long it may take to give one, whatever the answer takes.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("`{endpoint}` is not an endpoint")]
@@ -70,7 +75,9 @@ fn prepare(endpoint: &str, tls: &TlsArgs) -> Result<Endpoint, Error> {
     let is_secure = text.starts_with("https://");
     let prepared = Endpoint::from_shared(text)
         .map_err(|source| Error::Endpoint { endpoint: endpoint.to_owned(), source })?
-        .connect_timeout(CONNECT_TIMEOUT);
+        .connect_timeout(CONNECT_TIMEOUT)
+        .http2_keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_TIMEOUT);
     if !is_secure {
         return Ok(prepared);
     }
@@ -116,9 +123,21 @@ impl From<Error> for Failure {
     }
 }
 
-/// What the store refused, as a failure of the command. Why it did is for a person to read: the
-/// binary knows endpoints, not gRPC's codes.
+/// What the store refused, as a failure of the command.
 pub(crate) fn refused(refusal: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    refused_perhaps(refusal, "the log of the store says more")
+}
+
+/// Why the store refused is for a person to read: the binary knows endpoints, not gRPC's codes. What the
+/// store said has no cause on this side; what has one is a connection that failed.
+fn refused_perhaps(
+    refusal: impl std::error::Error + Send + Sync + 'static,
+    hint: &'static str,
+) -> Failure {
+    if refusal.source().is_some() {
+        let error = anyhow::Error::new(refusal).context("the store does not answer");
+        return Failure::new(Exit::Unreachable, error).with_hint("is it still running there?");
+    }
     let error = anyhow::Error::new(refusal).context("the store refused");
-    Failure::new(Exit::No, error).with_hint("the log of the store says more")
+    Failure::new(Exit::No, error).with_hint(hint)
 }

@@ -8,10 +8,13 @@ use std::{
     fmt,
     fs::{File, OpenOptions},
     io,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
     sync::Arc,
 };
+
+/// Only the owner reads what is kept, in a folder that others may look into too.
+pub(super) const FILE_MODE: u32 = 0o600;
 
 /// Names files and folders. A change of names is durable only after [`sync_folder`](Self::sync_folder).
 pub trait Disk: fmt::Debug + Send + Sync + 'static {
@@ -54,7 +57,8 @@ pub struct SystemDisk;
 
 impl Disk for SystemDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).mode(FILE_MODE).open(path)?;
         Ok(Arc::new(file))
     }
 

@@ -10,19 +10,23 @@
 //! ```
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, DirBuilder, File, TryLockError},
     io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use uuid::Uuid;
 
-use super::disk::Disk;
+use super::disk::{Disk, FILE_MODE};
 use crate::{Error, error::At};
 
 /// The format this program writes, and the newest it reads.
 pub(super) const FORMAT: u32 = 1;
+
+/// Nobody else looks into a folder that is made here: what clients keep may be secret.
+const FOLDER_MODE: u32 = 0o700;
 
 /// An open, locked data folder.
 #[derive(Debug)]
@@ -70,7 +74,7 @@ impl Folder {
         identity: Uuid,
     ) -> Result<(Self, Found), Error> {
         let log = log_of(root);
-        fs::create_dir_all(&log).at("cannot create", &log)?;
+        make(root, &log).at("cannot create", &log)?;
         let lock = lock(root)?;
         let format = read_format(root)?;
         let identity = format.map_or(identity, |format| format.identity);
@@ -186,10 +190,16 @@ pub(super) fn sidecar_of(segment: &Path) -> PathBuf {
     segment.with_extension("idx")
 }
 
+/// What lies above `root` may be others' too, and is made as the system makes it.
+fn make(root: &Path, log: &Path) -> io::Result<()> {
+    root.parent().map_or(Ok(()), fs::create_dir_all)?;
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(log)
+}
+
 fn lock(root: &Path) -> Result<File, Error> {
     let path = lock_of(root);
     let mut options = File::options();
-    let file = options.write(true).create(true).truncate(false).open(&path);
+    let file = options.write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
     try_lock(root, file.at("cannot open", &path)?)
 }
 

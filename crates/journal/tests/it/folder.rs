@@ -1,6 +1,6 @@
 //! Folders that must not be opened, and what is said about them.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use expect_test::{Expect, expect};
 use journal::{EmbeddedJournal, Journal, embedded::Options};
@@ -74,4 +74,25 @@ fn free_space_is_known() {
     let dir = tempfile::tempdir().expect("a temporary folder");
     let journal = EmbeddedJournal::open(dir.path(), Options::default()).expect("open");
     assert!(journal.available_bytes().expect("available bytes") > 0);
+}
+
+/// All of it could be read by every user of the machine: Kubernetes' secrets, and hashes of passwords.
+#[test]
+fn what_is_kept_could_be_read_by_everybody() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let root = dir.path().join("store");
+    let journal = EmbeddedJournal::open(&root, Options::default()).expect("open");
+    journal.claim().expect("claim");
+    check_private(&root);
+}
+
+fn check_private(path: &Path) {
+    let metadata = fs::metadata(path).expect("it is there");
+    let others = metadata.permissions().mode() & 0o077;
+    assert_eq!(others, 0, "{}", path.display());
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path).expect("list") {
+            check_private(&entry.expect("list").path());
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Who may ask over HTTP: by which names the store may be addressed in plain text, and whose pages a
-//! browser lets read the answers. Owns these two decisions; who a client is was decided before.
+//! browser lets read the answers, or ask at all. Owns these decisions; who a client is was decided
+//! before.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, HOST,
@@ -11,10 +12,11 @@ use crate::options::HttpAccess;
 
 const ANY: &str = "*";
 
-/// Both decisions for one listener.
+/// The decisions for one listener.
 pub(super) struct Access {
     origins: Allowed,
     hosts: Allowed,
+    refuses_other_pages: bool,
 }
 
 /// Which words are allowed.
@@ -29,7 +31,15 @@ impl Access {
     /// Encryption proves the name by which the store was addressed, so that any will do then.
     pub(super) fn new(options: &HttpAccess, is_encrypted: bool) -> Self {
         let hosts = if is_encrypted { Allowed::Every } else { Allowed::of(&options.hosts) };
-        Self { origins: Allowed::of(&options.origins), hosts }
+        let refuses_other_pages = options.refuses_other_pages;
+        Self { origins: Allowed::of(&options.origins), hosts, refuses_other_pages }
+    }
+
+    /// The origin of the page that asks, if it must not.
+    pub(super) fn unexpected_page<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let origin = headers.get(ORIGIN).filter(|_| self.refuses_other_pages)?;
+        let origin = origin.to_str().unwrap_or_default();
+        (!self.origins.allows(origin)).then_some(origin)
     }
 
     /// The name by which the store was addressed, if it must not be.

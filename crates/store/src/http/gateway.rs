@@ -6,6 +6,7 @@ pub(super) mod json;
 mod lines;
 mod refusal;
 mod routes;
+mod scan;
 
 use futures::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};

@@ -57,6 +57,10 @@ impl Pages {
             tracing::warn!(host, "refusing a request to an unexpected host name");
             return unexpected_host(host);
         }
+        if let Some(origin) = access.unexpected_page(request.headers()) {
+            tracing::warn!(origin, "refusing a request of a page");
+            return unexpected_page(origin);
+        }
         let readers = access.readers(request.headers());
         let mut response = if request.method() == Method::OPTIONS {
             Response::new(Body::empty())
@@ -159,6 +163,10 @@ fn method_not_allowed() -> Response<Body> {
     let mut response = error_text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
     response
+}
+
+fn unexpected_page(origin: &str) -> Response<Body> {
+    error_text(StatusCode::FORBIDDEN, &format!("pages of `{origin}` may ask nothing here"))
 }
 
 fn unexpected_host(host: &str) -> Response<Body> {

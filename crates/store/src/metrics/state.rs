@@ -41,8 +41,8 @@ impl StateMetrics {
             None,
             MetricType::Counter,
         )?)?;
-        let quota = self.context.options.limits.quota_bytes;
-        gauge(encoder, "etcd_server_quota_backend_bytes", "The quota; 0 for none", quota)?;
+        let quota = self.context.options.limits.quota_told();
+        gauge(encoder, "etcd_server_quota_backend_bytes", "The quota; negative for none", quota)?;
         let minor = version::CLUSTER.rsplit_once('.').map_or(version::CLUSTER, |(minor, _)| minor);
         labelled(encoder, "etcd_server_version", ("server_version", version::SERVER))?;
         labelled(encoder, "etcd_cluster_version", ("cluster_version", minor))

@@ -272,15 +272,18 @@ impl Writer {
                 }
             },
             Command::Lease { id, reply } => {
-                let content = self.state.keyspace.leases().get(id).map(|lease| LeaseContent {
+                let lease = self.state.keyspace.leases().get(id);
+                let content = lease.map(|lease| LeaseContent {
                     keys: lease.keys().map(Bytes::copy_from_slice).collect(),
                 });
+                self.gathered.bytes += content.as_ref().map_or(0, |lease| bytes_of(&lease.keys));
                 self.answer(reply, Ok(content));
             }
             Command::LeasedKeys { reply } => {
                 let leases = self.state.keyspace.leases().iter();
                 let keys = leases.flat_map(|(_, lease)| lease.keys());
-                let keys = keys.map(Bytes::copy_from_slice).collect();
+                let keys: Vec<Bytes> = keys.map(Bytes::copy_from_slice).collect();
+                self.gathered.bytes += bytes_of(&keys);
                 self.answer(reply, Ok(keys));
             }
             Command::Alarm { change, reply } => {
@@ -405,6 +408,10 @@ impl Writer {
             drop(room);
         }));
     }
+}
+
+fn bytes_of(keys: &[Bytes]) -> usize {
+    keys.iter().map(|key| size_of::<Bytes>() + key.len()).sum()
 }
 
 // === impl WriterValues ===

@@ -74,7 +74,8 @@ impl Agent {
         let caller = self.caller()?;
         let auth = self.context.gate.state();
         auth.access(&caller).range(&watch.key, &watch.range_end).map_err(Error::Auth)?;
-        Ok(Follower::new(self.context.watch.clone(), watch))
+        let stopping = self.context.stopping.clone();
+        Ok(Follower::new(self.context.watch.clone(), watch, stopping))
     }
 
     /// Looked up for each step anew: a call may wait for long.

@@ -1,7 +1,7 @@
 //! `grpc.health.v1.Health`.
 //!
 //! The one service it knows is the store as a whole, by the empty name. It is serving from the
-//! first connection until the writer has ended.
+//! first connection until the writer has ended, or the store begins to stop.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -32,8 +32,13 @@ impl HealthService {
         Self { context }
     }
 
+    /// A watch that went on would hold up the end of the store until it is cut off.
+    fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.context.stopping.clone().cancelled_owned()
+    }
+
     fn current(&self) -> ServingStatus {
-        if self.context.sequencer.has_stopped() {
+        if self.context.stopping.is_cancelled() || self.context.sequencer.has_stopped() {
             ServingStatus::NotServing
         } else {
             ServingStatus::Serving
@@ -72,15 +77,20 @@ impl Health for HealthService {
     ) -> Result<Response<States>, Status> {
         if request.get_ref().service != WHOLE {
             let unknown = stream::once(async { Ok(response(ServingStatus::ServiceUnknown)) });
-            return Ok(Response::new(Box::pin(unknown.chain(stream::pending()))));
+            let rest = stream::pending().take_until(self.stopping());
+            return Ok(Response::new(Box::pin(unknown.chain(rest))));
         }
         let first = stream::iter([Ok(response(self.current()))]);
-        let sequencer = self.context.sequencer.clone();
+        let (sequencer, stopping) = (self.context.sequencer.clone(), self.stopping());
         let last = stream::once(async move {
-            sequencer.stopped().await;
+            tokio::select! {
+                () = sequencer.stopped() => {}
+                () = stopping => {}
+            }
             Ok(response(ServingStatus::NotServing))
         });
-        Ok(Response::new(Box::pin(first.chain(last).chain(stream::pending()))))
+        let rest = stream::pending().take_until(self.stopping());
+        Ok(Response::new(Box::pin(first.chain(last).chain(rest))))
     }
 }
 

@@ -107,7 +107,7 @@ impl MaintenanceService {
             db_size_in_use: size.in_use_bytes.cast_signed(),
             is_learner: false,
             storage_version: version::STORAGE.to_owned(),
-            db_size_quota: self.context.options.limits.quota_bytes.cast_signed(),
+            db_size_quota: self.context.options.limits.quota_told(),
             downgrade_info: Some(DowngradeInfo::default()),
         })
     }

@@ -8,6 +8,7 @@ use etcd_api::{
     mvccpb::Event,
 };
 use mvcc::Revision;
+use tokio_util::sync::CancellationToken;
 
 use super::{Session, SessionContext};
 use crate::Error;
@@ -16,6 +17,8 @@ use crate::Error;
 pub(crate) struct Follower {
     session: Session,
     changes: VecDeque<Change>,
+    /// Who waits here would hold up the end of the store, as changes are told until then.
+    stopping: CancellationToken,
 }
 
 /// One change, with the revision of the answer it came in.
@@ -29,11 +32,15 @@ pub(crate) struct Change {
 impl Follower {
     /// Starts at once: nothing from the start revision on is missed. Whether the range may be read
     /// is the caller's to know.
-    pub(crate) fn new(context: Arc<SessionContext>, watch: WatchCreateRequest) -> Self {
+    pub(crate) fn new(
+        context: Arc<SessionContext>,
+        watch: WatchCreateRequest,
+        stopping: CancellationToken,
+    ) -> Self {
         let mut session = Session::new(context);
         let request = WatchRequest { request_union: Some(RequestUnion::CreateRequest(watch)) };
         session.on_request(request, |_| Ok(()));
-        Self { session, changes: VecDeque::new() }
+        Self { session, changes: VecDeque::new(), stopping }
     }
 
     /// Waits for the next change. Cancel-safe.
@@ -51,7 +58,7 @@ impl Follower {
                 self.changes.extend(changes.map(|event| Change { event, revision }));
             } else if self.session.is_behind() {
                 self.session.advance().await?;
-            } else if !self.session.turn().await {
+            } else if self.stopping.run_until_cancelled(self.session.turn()).await != Some(true) {
                 return Err(Error::Stopped);
             }
         }

@@ -40,3 +40,15 @@ async fn a_watch_begins_with_the_state_of_now() {
     let first = soon(states.message()).await.unwrap().unwrap();
     assert_eq!(first.status(), ServingStatus::Serving);
 }
+
+/// It told nothing and did not end, so that every stop took the five seconds after which it is cut off.
+#[tokio::test]
+async fn a_watch_held_up_the_end_of_the_store() {
+    let store = Store::start().await;
+    let health = &mut store.clients().await.health;
+    let mut states = health.watch(check("")).await.unwrap().into_inner();
+    assert_eq!(soon(states.message()).await.unwrap().unwrap().status(), ServingStatus::Serving);
+    store.stop().await;
+    assert_eq!(soon(states.message()).await.unwrap().unwrap().status(), ServingStatus::NotServing);
+    assert!(soon(states.message()).await.unwrap().is_none(), "it ends, and is not cut off");
+}

@@ -66,6 +66,14 @@ async fn l42_a_request_has_a_largest_size() {
     );
 }
 
+/// What messages may weigh beside went beyond the largest number: the store took nothing above half a
+/// MiB, or did not start.
+#[tokio::test]
+async fn l42_the_largest_size_may_be_the_largest_number() {
+    let store = Store::start_with(|options| options.limits.request_bytes_max = usize::MAX).await;
+    put(&mut store.clients().await, 2 * REQUEST_BYTES_MAX).await.unwrap();
+}
+
 #[tokio::test]
 async fn l42_an_answer_has_none() {
     let store = Store::start().await;

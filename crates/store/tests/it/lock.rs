@@ -193,3 +193,15 @@ async fn a_lock_needs_the_rights_of_its_caller() {
     let mut root = store.login("root").await;
     root.lock.lock(lock(0)).await.unwrap();
 }
+
+/// They were told nothing, and every stop took the five seconds after which they are cut off.
+#[tokio::test]
+async fn waiters_held_up_the_end_of_the_store() {
+    let store = Store::start().await;
+    let mut clients = store.clients().await;
+    hold(&mut clients, 1).await;
+    let mut waiting = stand(&mut clients, 2).await;
+    store.stop().await;
+    let answer = soon(waiting.join_next()).await.unwrap().unwrap();
+    assert_eq!(refusal(answer), "Unknown: etcdserver: server stopped");
+}

@@ -1,8 +1,9 @@
 //! The names that dashboards know, as etcd 3.7 prints them.
 
 use etcd_api::etcdserverpb::{
-    LeaseGrantRequest, LeaseKeepAliveRequest, PutRequest, RangeRequest, RequestOp, TxnRequest,
-    WatchCreateRequest, WatchRequest, request_op::Request as Op, watch_request::RequestUnion,
+    LeaseGrantRequest, LeaseKeepAliveRequest, PutRequest, RangeRequest, RequestOp, StatusRequest,
+    TxnRequest, WatchCreateRequest, WatchRequest, request_op::Request as Op,
+    watch_request::RequestUnion,
 };
 use futures::{StreamExt, stream};
 use tokio::{
@@ -103,6 +104,17 @@ async fn a_fresh_store_tells_of_itself() {
     }
     assert!(value(&scraped, "process_resident_memory_bytes") > 0.0);
     assert!(value(&scraped, "process_open_fds") > 0.0);
+}
+
+/// It was told as 0, and alerts that divide the size by it took the store for full.
+#[tokio::test]
+async fn a_store_without_a_quota_tells_a_negative_one() {
+    let store = Store::start_with(|options| options.limits.quota_bytes = 0).await;
+    let told = value(&scrape(&store).await, "etcd_server_quota_backend_bytes");
+    assert!((told + 1.0).abs() < f64::EPSILON, "{told}");
+    let mut clients = store.clients().await;
+    let status = clients.maintenance.status(StatusRequest {}).await.unwrap().into_inner();
+    assert_eq!(status.db_size_quota, -1);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use etcd_api::{
 };
 use tonic::{Request, metadata::AsciiMetadataValue, transport::Channel};
 
-use super::{Error, refused};
+use super::{Error, refused_perhaps};
 use crate::{
     cli::{LoginArgs, Secret},
     report::Failure,
@@ -66,7 +66,7 @@ impl Session {
             None => "if authentication is enabled there, give --user",
             Some(_) => "give a --user with the role root; the log of the store says more",
         };
-        refused(refusal).with_hint(hint)
+        refused_perhaps(refusal, hint)
     }
 }
 
@@ -93,14 +93,32 @@ impl Login {
                 Ok(Some(token.map_err(unprintable)?))
             }
             Err(refusal) if refusal.message() == ApiError::AuthNotEnabled.message() => Ok(None),
-            Err(refusal) => Err(refused(refusal).with_hint("check the name and the password")),
+            Err(refusal) => Err(refused_perhaps(refusal, "check the name and the password")),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use etcd_api::etcdserverpb::{StatusRequest, maintenance_client::MaintenanceClient};
+    use tokio::net::TcpListener;
+
     use super::*;
+    use crate::{cli::TlsArgs, client, report::Exit};
+
+    /// As one that was sent SIGSTOP: the system takes the connection, and nobody speaks on it.
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_stands_still_was_waited_for_for_ever() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = listener.local_addr().unwrap().to_string();
+        let channel = client::connect(&endpoint, &TlsArgs::default()).await.unwrap();
+        let nobody = LoginArgs { user: None, password: None };
+        let session = Session::begin(channel.clone(), &nobody).await.unwrap();
+        let answer =
+            MaintenanceClient::new(channel).status(session.request(StatusRequest {})).await;
+        let failure = session.refused(answer.unwrap_err());
+        assert_eq!(failure.exit(), Exit::Unreachable, "{failure:?}");
+    }
 
     fn check(user: Option<&str>, password: Option<&str>, expected: &str) {
         let arguments =

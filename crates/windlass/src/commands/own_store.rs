@@ -39,6 +39,10 @@ impl OwnStore<'_> {
             "--log-level=warn".to_owned(),
             "--log-format=console".to_owned(),
         ];
+        if let Door::Port(address) = self.door {
+            flags.push(format!("--cors={url}"));
+            flags.push(format!("--host-whitelist=localhost,127.0.0.1,::1,{}", address.ip()));
+        }
         if let (Door::Port(_), Some(identity)) = (&self.door, self.identity) {
             flags.push(format!("--cert-file={}", utf8(&identity.cert_file)?));
             flags.push(format!("--key-file={}", utf8(&identity.key_file)?));
@@ -49,7 +53,11 @@ impl OwnStore<'_> {
             Request::Help | Request::Version => unreachable!("neither is among the flags"),
         };
         let read_file = &|path: &Path| std::fs::read_to_string(path);
-        Ok(Serve::of(Layers { flags, environment: Vec::new(), read_file }.resolve()?)?)
+        let layers = Layers { flags, environment: Vec::new(), read_file };
+        let mut serve = Serve::of(layers.resolve()?)?;
+        // What reaches this store runs commands here, and a browser would let every page reach it.
+        serve.options.http_access.refuses_other_pages = true;
+        Ok(serve)
     }
 }
 

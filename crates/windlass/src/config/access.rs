@@ -16,7 +16,8 @@ pub(crate) fn of(settings: &Settings) -> Result<HttpAccess, Error> {
         });
     }
     let owned = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
-    Ok(HttpAccess { origins: owned(origins), hosts: owned(settings.list("host-whitelist")) })
+    let (origins, hosts) = (owned(origins), owned(settings.list("host-whitelist")));
+    Ok(HttpAccess { origins, hosts, ..HttpAccess::default() })
 }
 
 /// As browsers write it: a scheme and a host, a port unless it is the usual one, and no path.

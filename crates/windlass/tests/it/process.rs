@@ -1,6 +1,6 @@
 //! A real process over a real folder.
 
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use journal::{EmbeddedJournal, Image, Journal, MetaChange};
 use rustix::process::Signal;
@@ -30,6 +30,7 @@ fn a_snapshot_is_saved_verified_and_restored() {
     succeed(windlass(["store", "status", "--endpoint", &running.address]));
     let save = ["store", "snapshot", "save", "--endpoint", &running.address];
     succeed(windlass(save).arg(&file));
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "it is nobody else's");
     drop(running);
     succeed(windlass(["store", "verify"]).arg(&file));
     let store = restored.join("store");
@@ -37,6 +38,20 @@ fn a_snapshot_is_saved_verified_and_restored() {
     succeed(windlass(["store", "verify"]).arg(&store));
     let found = Running::start(&restored).post("/v3/kv/range", r#"{"key":"YQ=="}"#);
     assert!(found.contains(r#""value":"Yg==""#), "{found}");
+}
+
+/// It stayed beside the name that it could not be given, as large as the store.
+#[test]
+fn a_snapshot_that_cannot_be_saved_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start_store(folder.path());
+    let taken = folder.path().join("taken");
+    std::fs::create_dir(&taken).unwrap();
+    let mut save = windlass(["store", "snapshot", "save", "--endpoint", &running.address]);
+    let (code, words) = failure(save.arg(&taken));
+    assert_eq!(code, Some(1));
+    assert!(words.contains("cannot rename"), "{words}");
+    assert!(!folder.path().join("taken.part").exists());
 }
 
 /// As a restore leaves it that is killed on its way.

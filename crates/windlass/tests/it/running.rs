@@ -121,21 +121,19 @@ pub(crate) fn failure(command: &mut Command) -> (Option<i32>, String) {
 
 /// Asks over HTTP/1 and returns the whole answer.
 pub(crate) fn post(address: &str, path: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
-    write!(
-        stream,
-        "POST {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}");
+    ask(address, &head, body)
 }
 
 pub(crate) fn get(address: &str, path: &str) -> String {
+    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}"), "")
+}
+
+/// Sends a head whose last line is still to be ended.
+pub(crate) fn ask(address: &str, head: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: windlass\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer

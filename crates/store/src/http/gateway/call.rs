@@ -14,6 +14,7 @@ use tonic::client::Grpc;
 use tonic::metadata::MetadataMap;
 
 use super::json::{self, First};
+use super::scan::Scan;
 use super::{Ask, Gateway};
 use crate::http::services::{GrpcServices, message_too_large};
 
@@ -36,6 +37,8 @@ struct Incoming {
     body: Body,
     /// What was received and is not yet a whole message.
     text: BytesMut,
+    /// How much of it is known to be no whole message.
+    scan: Scan,
     text_bytes_max: usize,
 }
 
@@ -82,6 +85,7 @@ impl Call {
             text_bytes_max: self.text_bytes_max(),
             body: std::mem::take(&mut self.body),
             text: BytesMut::new(),
+            scan: Scan::default(),
         };
         stream::unfold(incoming, |mut incoming| async move {
             let message = incoming.next().await?;
@@ -107,12 +111,18 @@ impl Call {
 
 impl Incoming {
     /// The next message, or nothing when the body ends. What is no message ends it too: by then
-    /// the answer may be under way, and etcd does the same.
+    /// the answer may be under way, and etcd does the same. A message is read once it is whole, and not
+    /// at every piece of it: a client could send megabytes byte by byte.
     async fn next<Q: Ask>(&mut self) -> Option<Q> {
         loop {
+            if !self.scan.has_value(&self.text) {
+                self.receive().await?;
+                continue;
+            }
             match json::first(&self.text) {
                 First::Message { message, length } => {
                     bytes::Buf::advance(&mut self.text, length);
+                    self.scan = Scan::default();
                     return Some(message);
                 }
                 First::Malformed(error) => {

@@ -12,7 +12,7 @@ const READERS: &str = "access-control-allow-origin";
 
 fn access(origins: &[&str], hosts: &[&str]) -> HttpAccess {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    HttpAccess { origins: owned(origins), hosts: owned(hosts) }
+    HttpAccess { origins: owned(origins), hosts: owned(hosts), ..HttpAccess::default() }
 }
 
 async fn start(http_access: HttpAccess) -> Server {
@@ -43,6 +43,23 @@ async fn pages_of_every_origin_may_read_unless_some_are_named() {
         for method in [Method::GET, Method::OPTIONS] {
             let asked = ask(&server, &format!("{method} /version"), &headers).await;
             assert_eq!(asked, (StatusCode::OK, expected.to_owned()), "{allowed:?} {origin:?}");
+        }
+    }
+}
+
+/// Whoever runs a store on his own machine opens it to his browser, and so to every page he looks at.
+#[tokio::test]
+async fn pages_that_may_not_read_wrote_all_the_same() {
+    const OWN: &str = "http://127.0.0.1:2379";
+    let http_access = HttpAccess { refuses_other_pages: true, ..access(&[OWN], &[]) };
+    let server = start(http_access).await;
+    for (origin, is_refused) in
+        [(None, false), (Some(OWN), false), (Some("http://a.example"), true), (Some("null"), true)]
+    {
+        let headers: Vec<_> = origin.map(|origin| ("origin", origin)).into_iter().collect();
+        for line in ["GET /version", "POST /v3/kv/range"] {
+            let (status, _) = ask(&server, line, &headers).await;
+            assert_eq!(status == StatusCode::FORBIDDEN, is_refused, "{line} {origin:?}");
         }
     }
 }

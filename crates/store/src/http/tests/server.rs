@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::auth::PeerIdentity;
-use crate::http::{Content, Edge, Error, GrpcServices, MESSAGE_OVERHEAD_BYTES, Probes, Read};
+use crate::http::{Content, Edge, Error, GrpcServices, Probes, Read};
 use crate::options::{
     Address, AuthToken, AutoCompaction, HttpAccess, Limits, Listener, Options, Tls,
 };
@@ -96,7 +96,7 @@ impl Server {
     fn run(edge: Edge, options: &Options) -> Self {
         let addresses = edge.local_addresses().map(|(_, address)| address.clone()).collect();
         let health = Arc::new(Health::default());
-        let message_bytes_max = options.limits.request_bytes_max + MESSAGE_OVERHEAD_BYTES;
+        let message_bytes_max = options.limits.message_bytes_max();
         let kv = KvServer::new(EchoKv).max_decoding_message_size(message_bytes_max);
         let content = Content {
             services: GrpcServices::default().with(kv).with(LeaseServer::new(EchoLease)),

@@ -1,9 +1,9 @@
 //! A certificate for those who want encryption and have no CA. Writes the pair once into the
 //! folder it is given and finds it there again; the only files the edge writes.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +15,8 @@ const CERTIFICATE_FILE: &str = "cert.pem";
 const KEY_FILE: &str = "key.pem";
 /// Only the owner reads a private key.
 const KEY_MODE: u32 = 0o600;
+/// The folder may be the first that is made of those that will hold a journal.
+const FOLDER_MODE: u32 = 0o700;
 const ORGANIZATION: &str = "windlass";
 
 /// What a self-signed certificate says.
@@ -58,7 +60,10 @@ impl SelfSigned<'_> {
     }
 
     fn write(self, certificate: &Path, key: &Path) -> Result<(), Error> {
-        fs::create_dir_all(self.folder)
+        DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(self.folder)
             .map_err(|source| Error::CreateFolder { path: self.folder.to_owned(), source })?;
         let pair = KeyPair::generate()?;
         let signed = self.params()?.self_signed(&pair)?;

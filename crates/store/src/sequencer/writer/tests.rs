@@ -1,5 +1,6 @@
 //! The writer between a queue that the test fills and a committer that the test plays.
 
+use etcd_api::etcdserverpb::PutRequest;
 use journal::{EmbeddedJournal, embedded};
 use tokio::sync::oneshot;
 
@@ -78,6 +79,27 @@ fn what_changes_only_the_meta_table_counts_as_bytes() {
     let before = bench.writer.gathered.bytes;
     bench.writer.gathered.change_meta([meta::lease_granted(LeaseId(1), 5)]);
     assert!(bench.writer.gathered.bytes > before);
+}
+
+/// The keys of a lease are copied for whoever asks, and were no bytes: on a disk that stalls, those of a
+/// large one were kept as often as it was asked for.
+#[test]
+fn answers_about_leases_were_no_bytes() {
+    let mut bench = Bench::new();
+    let keyspace = &mut bench.writer.state.keyspace;
+    keyspace.grant(LeaseId(1), 60).unwrap();
+    let put = PutRequest { key: vec![b'k'; 1000].into(), lease: 1, ..Default::default() };
+    keyspace.put(&put, &*bench.writer.kept).unwrap();
+    let mut bytes = bench.writer.gathered.bytes;
+    let (lease, _answer) = oneshot::channel();
+    let (leased, _answer) = oneshot::channel();
+    for command in
+        [Command::Lease { id: LeaseId(1), reply: lease }, Command::LeasedKeys { reply: leased }]
+    {
+        bench.writer.evaluate(command);
+        bytes += 1000;
+        assert!(bench.writer.gathered.bytes > bytes, "{}", bench.writer.gathered.bytes);
+    }
 }
 
 /// A committer that is gone was taken for one that is busy: the writer went on gathering, and clients
