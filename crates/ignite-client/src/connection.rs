@@ -104,6 +104,11 @@ impl Connection {
         matches!(*self.waiting.state.lock(), State::Open { .. })
     }
 
+    /// For everybody who waits.
+    pub(crate) fn end(&self) {
+        self.waiting.on_end(self.waiting.lost(io::ErrorKind::ConnectionAborted.into()));
+    }
+
     pub(crate) fn observed(&self) -> i64 {
         self.waiting.observed.load(Ordering::Acquire)
     }

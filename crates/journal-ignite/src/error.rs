@@ -1,6 +1,6 @@
 //! How opening, reading and writing fail, in words for whoever runs the grid.
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
 use mvcc::Revision;
 
@@ -39,6 +39,8 @@ pub enum Error {
         #[source]
         source: ignite_client::Error,
     },
+    #[error("HEAD was not told within {} ms", waited.as_millis())]
+    NoAnswer { waited: Duration },
     #[error("there is no journal in schema {schema}: create it with `init`")]
     NotThere { schema: String },
     #[error("schema {schema} holds something else: {what}")]

@@ -26,7 +26,7 @@ const URLS_SEPARATOR: &str = " ";
 
 impl Grid {
     pub(crate) async fn tip(&self) -> Result<Tip, Error> {
-        let head = self.head_now().await?;
+        let head = self.head_watched().await?;
         let Head { epoch, revision, meta, forgotten, .. } = head;
         Ok(Tip { epoch, revision, meta, forgotten })
     }
