@@ -90,6 +90,13 @@ pub(crate) trait Step<T> {
 
 // === impl Error ===
 
+impl Error {
+    /// Whether more was asked for at once than one message may take.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(self, Self::Grid { source: ignite_client::Error::TooLarge { .. }, .. })
+    }
+}
+
 impl From<Error> for journal::Error {
     fn from(source: Error) -> Self {
         match source {

@@ -19,6 +19,8 @@ use crate::{
 };
 
 const WAIT: Duration = Duration::from_secs(60);
+/// Room for a greeting.
+const BYTES_MAX: usize = 200;
 
 /// What a node of this name says first.
 fn greeting(name: &str) -> BytesMut {
@@ -110,4 +112,22 @@ async fn a_node_that_is_left_is_asked_no_more() {
     assert!(client.leave().await.is_some());
     assert_eq!(client.leave().await, None, "there is nobody to leave");
     assert_eq!(client.peer().await.unwrap().node_name, "first");
+}
+
+/// Others that waited on the same connection were told that theirs was too large, which none of them
+/// takes for a moment's trouble.
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_the_trouble_of_who_asked() {
+    let mut nodes = JoinSet::new();
+    // A length above the bound, and the number of the first request.
+    let answer = &[0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let address = node(&mut nodes, Node { name: "large", answer }).await;
+    let options = Options { message_bytes_max: BYTES_MAX, ..Options::new([address]) };
+    let client = Client::connect(options).await.unwrap();
+    let both = async { tokio::join!(client.begin(Mode::ReadWrite), client.begin(Mode::ReadWrite)) };
+    let (asker, other) = timeout(WAIT, both).await.expect("both are told");
+    let asker = asker.unwrap_err();
+    assert!(matches!(asker, Error::TooLarge { bytes: 256, bytes_max: BYTES_MAX }), "{asker}");
+    let other = other.unwrap_err();
+    assert!(matches!(other, Error::Lost { .. }), "{other}");
 }
