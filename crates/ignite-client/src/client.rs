@@ -54,6 +54,18 @@ impl Client {
         Ok(self.connection().await?.peer.clone())
     }
 
+    /// Ends the connection to the node this client talks to, if there is one, and tells its address. The
+    /// next request goes to another address, if there is one; whoever waits for an answer hears that the
+    /// connection is lost.
+    ///
+    /// For a node that lives, which this client finds out by itself, but does nothing it is asked.
+    pub async fn leave(&self) -> Option<String> {
+        let current = self.shared.current.lock().await;
+        let connection = current.as_ref().filter(|connection| connection.is_open())?;
+        connection.end();
+        Some(connection.address.clone())
+    }
+
     /// A table by its name: `NAME` or `SCHEMA.NAME`, quoted where SQL would need it.
     ///
     /// # Errors
@@ -135,3 +147,6 @@ impl Client {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,6 +104,11 @@ impl Connection {
         matches!(*self.waiting.state.lock(), State::Open { .. })
     }
 
+    /// For everybody who waits.
+    pub(crate) fn end(&self) {
+        self.waiting.on_end(self.waiting.lost(io::ErrorKind::ConnectionAborted.into()));
+    }
+
     pub(crate) fn observed(&self) -> i64 {
         self.waiting.observed.load(Ordering::Acquire)
     }
@@ -189,13 +194,22 @@ impl Waiting {
             // Only for features that this client did not ask for.
             return;
         }
+        self.reply(answer.id, answer.outcome.map_err(Error::Server));
+    }
+
+    /// Ends one request, whose answer cannot be taken.
+    pub(crate) fn refuse(&self, id: i64, error: Error) {
+        self.reply(id, Err(error));
+    }
+
+    fn reply(&self, id: i64, outcome: Result<Unpacker, Error>) {
         let reply = match &mut *self.state.lock() {
-            State::Open { replies, .. } => replies.remove(&answer.id),
+            State::Open { replies, .. } => replies.remove(&id),
             State::Closed(_) => None,
         };
         if let Some(reply) = reply {
             // Nobody waits any more for an answer that came too late.
-            drop(reply.send(answer.outcome.map_err(Error::Server)));
+            drop(reply.send(outcome));
         }
     }
 

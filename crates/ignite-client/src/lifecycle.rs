@@ -4,7 +4,11 @@
 //! whether the other side lives. The end of either ends the connection, with the reason for all who
 //! wait.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{
+    io::{self, ErrorKind},
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::{Bytes, BytesMut};
 use tokio::{
@@ -165,7 +169,11 @@ async fn read(
     loop {
         loop {
             match frame::next(&mut buffer, bytes_max) {
-                Err(frame::TooLong { bytes }) => return Error::TooLarge { bytes, bytes_max },
+                Err(frame::TooLong { bytes, id }) => {
+                    let error = Error::TooLarge { bytes, bytes_max };
+                    id.inspect(|id| waiting.refuse(*id, error.clone()));
+                    return waiting.lost(io::Error::new(ErrorKind::InvalidData, error));
+                }
                 Ok(None) => break,
                 Ok(Some(message)) => match frame::answer(message) {
                     Ok(answer) => waiting.on_answer(answer),

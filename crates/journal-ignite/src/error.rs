@@ -1,6 +1,6 @@
 //! How opening, reading and writing fail, in words for whoever runs the grid.
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{fmt, io, path::PathBuf, sync::Arc, time::Duration};
 
 use mvcc::Revision;
 
@@ -39,6 +39,8 @@ pub enum Error {
         #[source]
         source: ignite_client::Error,
     },
+    #[error("HEAD was not told within {} ms", waited.as_millis())]
+    NoAnswer { waited: Duration },
     #[error("there is no journal in schema {schema}: create it with `init`")]
     NotThere { schema: String },
     #[error("schema {schema} holds something else: {what}")]
@@ -88,6 +90,53 @@ pub(crate) trait Step<T> {
 
 // === impl Error ===
 
+impl Error {
+    /// Whether no node answered, so that nothing is known of the journal.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Grid { source, .. } => is_unreachable(source),
+            Self::NoAnswer { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether more was asked for at once than one message may take.
+    pub(crate) fn is_too_large(&self) -> bool {
+        matches!(self, Self::Grid { source: ignite_client::Error::TooLarge { .. }, .. })
+    }
+
+    /// Whether one of both sides did not take the other's certificate.
+    #[must_use]
+    pub fn is_of_certificates(&self) -> bool {
+        match self {
+            Self::Pem { .. } | Self::Certificates { .. } => true,
+            Self::Grid { source, .. } => is_of_certificates(source),
+            _ => false,
+        }
+    }
+}
+
+fn is_unreachable(error: &ignite_client::Error) -> bool {
+    use ignite_client::Error as Client;
+    match error {
+        Client::Connect { .. } => !is_of_certificates(error),
+        Client::Silent { .. } | Client::NoGreeting { .. } | Client::Lost { .. } => true,
+        Client::NoneUsable { source, .. } => is_unreachable(source),
+        _ => false,
+    }
+}
+
+fn is_of_certificates(error: &ignite_client::Error) -> bool {
+    use ignite_client::Error as Client;
+    match error {
+        // What TLS refuses, it calls invalid data.
+        Client::Connect { source, .. } => source.kind() == io::ErrorKind::InvalidData,
+        Client::NoneUsable { source, .. } => is_of_certificates(source),
+        _ => false,
+    }
+}
+
 impl From<Error> for journal::Error {
     fn from(source: Error) -> Self {
         match source {
@@ -123,5 +172,30 @@ impl<T> Step<T> for Result<T, ignite_client::Error> {
                 Error::Grid { step, source }
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_answer_is_told_from_who_refuses() {
+        let check = |kind: io::ErrorKind| {
+            let connect = ignite_client::Error::Connect {
+                address: "a:1".to_owned(),
+                source: Arc::new(kind.into()),
+            };
+            let source = ignite_client::Error::NoneUsable {
+                addresses: "a:1, b:1".to_owned(),
+                source: Box::new(connect),
+            };
+            let error = Error::Grid { step: "connect to the grid", source };
+            (error.is_unreachable(), error.is_of_certificates())
+        };
+        assert_eq!(check(io::ErrorKind::ConnectionRefused), (true, false));
+        assert_eq!(check(io::ErrorKind::InvalidData), (false, true));
+        let absent = Error::NotThere { schema: "W".to_owned() };
+        assert!(!absent.is_unreachable() && !absent.is_of_certificates());
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     error::Step,
     grid::Grid,
     head::Head,
+    read::LARGE_ROWS,
     rows::{change, history_key},
 };
 
@@ -26,18 +27,25 @@ const URLS_SEPARATOR: &str = " ";
 
 impl Grid {
     pub(crate) async fn tip(&self) -> Result<Tip, Error> {
-        let head = self.head_now().await?;
+        let head = self.head_watched().await?;
         let Head { epoch, revision, meta, forgotten, .. } = head;
         Ok(Tip { epoch, revision, meta, forgotten })
     }
 
     /// By key at the primary: a snapshot would have to be waited for.
     pub(crate) async fn tail(&self, from: Revision, to: Revision) -> Result<Vec<Record>, Error> {
-        let mut records = Vec::new();
-        let mut next = from;
+        let (mut records, mut next) = (Vec::new(), from);
+        let mut most = TAIL_REVISIONS;
         while next <= to {
-            let last = Revision(to.0.min(next.0 + TAIL_REVISIONS - 1));
-            self.piece(next, last, &mut records).await?;
+            let (last, known) = (Revision(to.0.min(next.0 + most - 1)), records.len());
+            match self.piece(next, last, &mut records).await {
+                Err(error) if error.is_too_large() && most > i64::from(LARGE_ROWS) => {
+                    most = LARGE_ROWS.into();
+                    records.truncate(known);
+                    continue;
+                }
+                read => read?,
+            }
             next = last.next();
         }
         // Where something was forgotten, a revision may look whole and not be.

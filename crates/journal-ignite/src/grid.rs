@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use ignite_client::{Client, Mode, Row, Table, Transaction};
-use tokio::sync::Mutex;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
 
 use crate::{
     Error, Options,
+    answers::{Answers, SILENCE_MAX},
     error::Step,
     head::{self, Head},
     layout::{FORMAT, HEAD_ID, Layout, check_schema},
@@ -31,6 +35,8 @@ pub(crate) struct Grid {
     pub(crate) members: Table,
     /// One write at a time from here: two would only take each other's locks.
     pub(crate) writer: Mutex<Writer>,
+    /// Of the node that is asked how things stand.
+    answers: parking_lot::Mutex<Answers>,
 }
 
 /// What this process knows as a writer.
@@ -70,6 +76,7 @@ impl Grid {
             meta,
             members,
             writer: Mutex::new(Writer::default()),
+            answers: parking_lot::Mutex::default(),
             client,
         };
         grid.check_format().await?;
@@ -112,6 +119,26 @@ impl Grid {
 
     pub(crate) async fn head_now(&self) -> Result<Head, Error> {
         self.read_head(None).await.map_err(|error| error.into_error("read HEAD"))
+    }
+
+    /// The same for whoever asks again and again: a node that does not answer is left in time.
+    pub(crate) async fn head_watched(&self) -> Result<Head, Error> {
+        let asked = Instant::now();
+        let told = timeout(SILENCE_MAX, self.head_now()).await;
+        let told = told.unwrap_or(Err(Error::NoAnswer { waited: SILENCE_MAX }));
+        let is_left = match &told {
+            Err(Error::Grid { .. } | Error::NoAnswer { .. }) => {
+                self.answers.lock().on_failure(asked, Instant::now())
+            }
+            _ => {
+                self.answers.lock().on_answer();
+                false
+            }
+        };
+        if is_left && let Some(node) = self.client.leave().await {
+            tracing::warn!(node, "the node does not answer for the grid, another one is asked");
+        }
+        told
     }
 
     /// The head once no transaction is under way that could still change it: its lock is waited for.

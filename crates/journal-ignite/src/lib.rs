@@ -4,6 +4,7 @@
 //! lose an acknowledged write. It keeps nothing beside the grid: any process may open it, and the last
 //! that claimed it writes. It knows nothing of requests, watches or clients.
 
+mod answers;
 mod append;
 mod claim;
 mod density;

@@ -18,7 +18,10 @@ use crate::{
 };
 
 /// Rows a cursor of history asks for at once: at the largest values a hundred MiB.
-const HISTORY_PAGE_ROWS: u32 = 64;
+pub(crate) const HISTORY_PAGE_ROWS: u32 = 64;
+/// The same where `--max-request-bytes` lets values be so large that those are more than one message may
+/// take: of the largest that can be written, so many are not.
+pub(crate) const LARGE_ROWS: u32 = 4;
 const PAGE_ROWS: u32 = 1024;
 /// Heads handed to the caller at once.
 const HEADS_MAX: usize = 1024;
@@ -154,7 +157,21 @@ impl Grid {
         from: Revision,
         bytes_max: usize,
     ) -> Result<Vec<Record>, Error> {
-        let mut cursor = self.history("V", from, HISTORY_PAGE_ROWS).await?;
+        match self.records_in_pages(from, bytes_max, HISTORY_PAGE_ROWS).await {
+            Err(error) if error.is_too_large() => {
+                self.records_in_pages(from, bytes_max, LARGE_ROWS).await
+            }
+            read => read,
+        }
+    }
+
+    async fn records_in_pages(
+        &self,
+        from: Revision,
+        bytes_max: usize,
+        page_rows: u32,
+    ) -> Result<Vec<Record>, Error> {
+        let mut cursor = self.history("V", from, page_rows).await?;
         let mut gathered = Gathered { records: Vec::new(), bytes: 0, bytes_max };
         while let Some(row) = cursor.next().await? {
             let (position, kv) = change(&row)?;

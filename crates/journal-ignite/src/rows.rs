@@ -70,7 +70,7 @@ fn key_of(at: Position) -> [Value; 3] {
     [bucket(at.revision).into(), at.revision.0.into(), sub.into()]
 }
 
-fn history(layout: &Layout, at: Position, kv: &KeyValue) -> Row {
+pub(crate) fn history(layout: &Layout, at: Position, kv: &KeyValue) -> Row {
     let KeyValueParts { create_revision, version, lease, .. } = kv.parts();
     let [bucket, revision, sub] = key_of(at);
     layout.history.row([

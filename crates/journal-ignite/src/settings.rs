@@ -21,24 +21,38 @@ const CLOCK_SKEW: &str = "ignite.schemaSync.maxClockSkewMillis";
 
 /// Refuses what is unsafe, by name; or logs and returns it, where the user allows it.
 pub(crate) async fn check(client: &Client, options: &Options) -> Result<Vec<String>, Error> {
-    let found = match find(client, options).await {
-        Err(error @ (Error::NoRest | Error::Rest { .. })) if options.is_unsafe_allowed => {
-            tracing::warn!(%error, "the settings of the grid are not known, which is allowed");
-            return Ok(vec![error.to_string()]);
+    judge(zone(client, &options.schema).await?, nodes(options).await, options.is_unsafe_allowed)
+}
+
+/// What the zone and the nodes say, put together.
+fn judge(
+    mut found: Vec<Unsafe>,
+    of_nodes: Result<Vec<Unsafe>, Error>,
+    is_unsafe_allowed: bool,
+) -> Result<Vec<String>, Error> {
+    let unknown = match of_nodes {
+        Ok(more) => {
+            found.extend(more);
+            None
         }
-        found => found?,
+        Err(error @ (Error::NoRest | Error::Rest { .. })) if is_unsafe_allowed => {
+            tracing::warn!(%error, "the settings of the grid are not known, which is allowed");
+            Some(error.to_string())
+        }
+        Err(error) => return Err(error),
     };
-    if !found.is_empty() && !options.is_unsafe_allowed {
+    if !found.is_empty() && !is_unsafe_allowed {
         return Err(Error::UnsafeSettings { unsafe_settings: found });
     }
     for setting in &found {
         tracing::warn!(%setting, "acknowledged writes can be lost, which is allowed");
     }
-    Ok(found.iter().map(ToString::to_string).collect())
+    Ok(found.iter().map(ToString::to_string).chain(unknown).collect())
 }
 
-async fn find(client: &Client, options: &Options) -> Result<Vec<Unsafe>, Error> {
-    let mut found = zone(client, &options.schema).await?;
+/// What only the nodes themselves tell.
+async fn nodes(options: &Options) -> Result<Vec<Unsafe>, Error> {
+    let mut found = Vec::new();
     let asked = ask_nodes(options).await?;
     let unsynced = asked.iter().filter(|(_, fsync)| *fsync != serde_json::Value::Bool(true));
     found.extend(unsynced.map(|(node, fsync)| Unsafe {
@@ -87,14 +101,7 @@ async fn zone(client: &Client, zone: &str) -> Result<Vec<Unsafe>, Error> {
     let value = |at: usize| row.as_ref().and_then(|row| row.values().get(at));
     let replicas = value(0).and_then(Value::as_i64).unwrap_or(0);
     let mode = value(1).and_then(Value::as_str).unwrap_or("unknown");
-    let mut found = Vec::new();
-    if replicas < i64::from(REPLICAS_MIN) {
-        found.push(Unsafe {
-            setting: format!("REPLICAS of zone {zone}"),
-            found: replicas.to_string(),
-            needed: format!("at least {REPLICAS_MIN}"),
-        });
-    }
+    let mut found = Vec::from_iter(too_few_replicas(zone, replicas));
     if mode != CONSISTENT {
         found.push(Unsafe {
             setting: format!("CONSISTENCY MODE of zone {zone}"),
@@ -103,4 +110,29 @@ async fn zone(client: &Client, zone: &str) -> Result<Vec<Unsafe>, Error> {
         });
     }
     Ok(found)
+}
+
+/// That a zone has, or is to be made with.
+pub(crate) fn too_few_replicas(zone: &str, replicas: i64) -> Option<Unsafe> {
+    (replicas < i64::from(REPLICAS_MIN)).then(|| Unsafe {
+        setting: format!("REPLICAS of zone {zone}"),
+        found: replicas.to_string(),
+        needed: format!("at least {REPLICAS_MIN}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_zone_says_is_told_although_no_node_is_asked() {
+        let few = || Vec::from_iter(too_few_replicas("W", 1));
+        let told = judge(few(), Err(Error::NoRest), true).unwrap();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told[0], "`REPLICAS of zone W` is 1, it must be at least 3");
+        assert!(matches!(judge(few(), Ok(few()), false), Err(Error::UnsafeSettings { .. })));
+        assert!(matches!(judge(few(), Err(Error::NoRest), false), Err(Error::NoRest)));
+        assert_eq!(judge(Vec::new(), Ok(Vec::new()), false).unwrap(), Vec::<String>::new());
+    }
 }

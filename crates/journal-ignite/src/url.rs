@@ -139,9 +139,12 @@ fn addresses(list: &str) -> Result<Vec<String>, UrlError> {
 
 /// Each host once.
 fn default_rest(addresses: &[String], is_encrypted: bool) -> Vec<String> {
-    let mut hosts: Vec<&str> =
-        addresses.iter().filter_map(|address| Some(address.rsplit_once(':')?.0)).collect();
-    hosts.dedup();
+    let mut hosts: Vec<&str> = Vec::new();
+    for (host, _port) in addresses.iter().filter_map(|address| address.rsplit_once(':')) {
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
     let of = |host| match is_encrypted {
         true => format!("{ENCRYPTED}{host}:{REST_PORT_ENCRYPTED}"),
         false => format!("{host}:{REST_PORT}"),
@@ -159,6 +162,8 @@ mod tests {
         assert_eq!(options.client.addresses, ["a:1", "[::1]:2"]);
         assert_eq!(options.rest, ["a:10300", "[::1]:10300"]);
         assert_eq!(options.schema, "WINDLASS");
+        let options = Options::from_url("ignite://a:1,b:1,a:2").unwrap();
+        assert_eq!(options.rest, ["a:10300", "b:10300"], "each host counts once");
         let options = Options::from_url("ignite://a:1,a:2/?rest=a:3,a:4&schema=W2").unwrap();
         assert_eq!((options.rest, options.schema), (vec!["a:3".into(), "a:4".into()], "W2".into()));
     }

@@ -13,11 +13,9 @@ use mvcc::Revision;
 use crate::{
     Error,
     grid::Grid,
+    read::{HISTORY_PAGE_ROWS, LARGE_ROWS},
     rows::{change, number},
 };
-
-/// Rows with values that are asked for at once.
-const PAGE_ROWS: u32 = 64;
 
 /// What was found to agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +26,11 @@ pub struct Verified {
     /// That are kept of all keys, deletions among them.
     pub changes: usize,
 }
+
+/// What HISTORY says, by copies of the keys: a part of a row would keep all of it, value and page, in
+/// memory.
+#[derive(Debug, Default)]
+struct Said(BTreeMap<Box<[u8]>, Newest>);
 
 /// The newest state of a key, its value as a hash: all values need not fit into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,36 +46,54 @@ struct Newest {
 
 impl Grid {
     pub(crate) async fn verify(&self) -> Result<Verified, Error> {
+        match self.verify_in_pages(HISTORY_PAGE_ROWS).await {
+            Err(error) if error.is_too_large() => self.verify_in_pages(LARGE_ROWS).await,
+            verified => verified,
+        }
+    }
+
+    async fn verify_in_pages(&self, page_rows: u32) -> Result<Verified, Error> {
         let snapshot = self.snapshot().await?;
-        let mut history = self.history_in(&snapshot, "V", Revision(0), PAGE_ROWS).await?;
+        let mut history = self.history_in(&snapshot, "V", Revision(0), page_rows).await?;
         let revision = history.last();
-        let (mut newest, mut changes) = (BTreeMap::new(), 0);
+        let (mut said, mut changes) = (Said::default(), 0);
         while let Some(row) = history.next().await? {
             changes += 1;
-            let (_, kv) = change(&row)?;
-            if kv.is_tombstone() {
-                newest.remove(&kv.key_bytes());
-            } else {
-                newest.insert(kv.key_bytes(), Newest::of_history(&row)?);
-            }
+            said.see(&row)?;
         }
+        let Said(mut newest) = said;
         let keys = newest.len();
         let statement = format!(
             "SELECT K, V, CREATE_REV, MOD_REV, VERSION, LEASE FROM {}.KV ORDER BY K",
             self.schema
         );
-        let mut shown = self.query_in(&snapshot, &statement, PAGE_ROWS).await?;
+        let mut shown = self.query_in(&snapshot, &statement, page_rows).await?;
         while let Some(row) = shown.next().await? {
-            let key = bytes(&row, "K")?.clone();
-            let (said, found) = (newest.remove(&key), Newest::of_kv(&row)?);
+            let key = bytes(&row, "K")?;
+            let (said, found) = (newest.remove(&key[..]), Newest::of_kv(&row)?);
             if said != Some(found) {
-                return Err(disagreement(&key, said, Some(found)));
+                return Err(disagreement(key, said, Some(found)));
             }
         }
         match newest.pop_first() {
             Some((key, said)) => Err(disagreement(&key, Some(said), None)),
             None => Ok(Verified { revision, keys, changes }),
         }
+    }
+}
+
+// === impl Said ===
+
+impl Said {
+    /// Takes in the next change of history.
+    fn see(&mut self, row: &Row) -> Result<(), Error> {
+        let (_, kv) = change(row)?;
+        if kv.is_tombstone() {
+            self.0.remove(kv.key());
+        } else {
+            self.0.insert(kv.key().into(), Newest::of_history(row)?);
+        }
+        Ok(())
     }
 }
 
@@ -118,9 +139,33 @@ fn bytes<'row>(row: &'row Row, column: &'static str) -> Result<&'row Bytes, Erro
     }
 }
 
-fn disagreement(key: &Bytes, said: Option<Newest>, found: Option<Newest>) -> Error {
+fn disagreement(key: &[u8], said: Option<Newest>, found: Option<Newest>) -> Error {
     let words = |newest: Option<Newest>| {
         newest.map_or_else(|| "nothing".to_owned(), |newest| newest.to_string())
     };
     Error::Disagree { key: key.escape_ascii().to_string(), history: words(said), kv: words(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use journal::suite::{put, tombstone};
+    use mvcc::Position;
+
+    use super::*;
+    use crate::{layout::Layout, rows::history};
+
+    #[test]
+    fn history_says_what_is_newest_and_deleted_keys_are_gone() {
+        let (layout, mut said) = (Layout::new(), Said::default());
+        for (revision, kv) in [
+            (2, put(2, "a", b"1")),
+            (3, put(3, "b", b"1")),
+            (4, put(4, "a", b"2")),
+            (5, tombstone(5, "b")),
+        ] {
+            said.see(&history(&layout, Position::first_of(Revision(revision)), &kv)).unwrap();
+        }
+        let found: Vec<_> = said.0.iter().map(|(key, it)| (&key[..], it.mod_revision)).collect();
+        assert_eq!(found, [(&b"a"[..], 4)]);
+    }
 }

@@ -8,6 +8,8 @@ use crate::error::ServerError;
 
 pub(crate) const MAGIC: [u8; 4] = *b"IGNI";
 const LENGTH_BYTES: usize = 4;
+/// What the number of a request takes at most, with which an answer begins.
+const ID_BYTES_MAX: usize = 9;
 
 const FLAG_ASSIGNMENT_CHANGED: i32 = 1;
 const FLAG_NOTIFICATION: i32 = 2;
@@ -17,6 +19,8 @@ const FLAG_ERROR: i32 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong {
     pub(crate) bytes: usize,
+    /// The request that it answers, if it is an answer.
+    pub(crate) id: Option<i64>,
 }
 
 /// A message of the server that answers a request, or tells something unasked.
@@ -54,7 +58,11 @@ pub(crate) fn next(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<Byt
     let Some(length) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let bytes = u32::from_be_bytes(*length) as usize;
     if bytes > bytes_max {
-        return Err(TooLong { bytes });
+        let Some(begin) = buffer[LENGTH_BYTES..].first_chunk::<ID_BYTES_MAX>() else {
+            return Ok(None);
+        };
+        let id = Unpacker::new(Bytes::copy_from_slice(begin)).long("a request's number").ok();
+        return Err(TooLong { bytes, id });
     }
     if buffer.len() < LENGTH_BYTES + bytes {
         // Growing once for the whole message spares copies on the way.

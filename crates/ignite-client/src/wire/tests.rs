@@ -108,8 +108,11 @@ fn frames_come_whole_or_not_yet() {
         part.extend_from_slice(&request[cut..]);
         assert_eq!(frame::next(&mut part, 100).unwrap().unwrap(), request[4..]);
     }
-    let mut long = BytesMut::from(&[0, 0, 1, 0][..]);
-    assert_eq!(frame::next(&mut long, 255), Err(frame::TooLong { bytes: 256 }));
+    let mut long = BytesMut::from(&[0, 0, 1, 0, 0xcd, 2, 1][..]);
+    assert_eq!(frame::next(&mut long, 255), Ok(None), "whom it answers is not there yet");
+    long.extend_from_slice(&[0; 6]);
+    let too_long = frame::TooLong { bytes: 256, id: Some(513) };
+    assert_eq!(frame::next(&mut long, 255), Err(too_long));
 }
 
 #[test]
