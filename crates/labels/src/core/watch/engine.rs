@@ -345,7 +345,7 @@ impl Engine {
             Plan::Nothing => self.checkpoints.on_settled(node),
             Plan::Create => return Some(Upkeep::Save { live: live.clone(), over: None }),
             Plan::Replace(saved) if self.awaits_restore(live, &saved) => {
-                self.checkpoints.on_postponed(node, now);
+                self.checkpoints.on_nothing_yet(node, now);
             }
             Plan::Replace(saved) => {
                 return Some(Upkeep::Save { live: live.clone(), over: Some(saved) });

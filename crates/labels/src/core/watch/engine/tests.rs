@@ -162,6 +162,20 @@ fn nobody_waits_for_what_a_list_does_not_have() {
     assert_eq!(watcher.engine.take_upkeep(watcher.now), save_over("a u2 9", "a u1 5 x=1"));
 }
 
+/// However long the queue is: nobody is to look for what keeps a watcher from saving.
+#[test]
+fn a_returned_node_that_waits_for_its_labels_does_not_lag() {
+    let mut watcher = returned();
+    for _ in 0..60 {
+        watcher.wait(Duration::from_secs(1));
+        assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+        assert!(watcher.engine.checkpoint_lag(watcher.now) < DELAY);
+    }
+    watcher.read(EventKind::Modified, "a u2 10 x=1 m=8");
+    watcher.wait(Duration::from_secs(60));
+    assert!(watcher.engine.checkpoint_lag(watcher.now) >= Duration::from_secs(60));
+}
+
 #[test]
 fn who_is_new_or_known_is_saved_though_something_is_queued() {
     let mut watcher = Watcher::new();
