@@ -336,8 +336,11 @@ impl Engine {
             self.checkpoints.on_settled(node);
             return None;
         };
-        // What the checkpoint has may be what is being told.
-        if self.order.has_open(node) {
+        // What a checkpoint of an earlier incarnation has may be what is being told. The node's own
+        // is saved whatever waits: while nothing can be posted, it is all that outlives us.
+        let saved = self.checkpoints.get(node);
+        let is_of_another = saved.is_some_and(|saved| saved.meta.uid != live.uid);
+        if is_of_another && self.order.has_open(node) {
             self.checkpoints.on_postponed(node, now);
             return None;
         }
