@@ -7,6 +7,7 @@
 mod crashes;
 mod numbers;
 mod server;
+mod told;
 mod turns;
 
 use std::sync::Arc;
