@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Admin, Error, Mode};
 use crate::core::{
+    names::is_node_name,
     object::{Document, LiveNode},
     record::{Record, Stored, Unreadable},
 };
@@ -107,6 +108,9 @@ impl Admin {
         mode: Mode,
     ) -> Result<Import, Error> {
         let node = &document.name;
+        if !is_node_name(node) {
+            return Ok(Import::of_no_node(node));
+        }
         let live = self.objects.nodes.get(node).await?;
         let present = self.objects.records.get(node).await?;
         let arrival =
@@ -180,6 +184,19 @@ impl Plan {
 
     fn without_write(outcome: Outcome, problem: Option<String>) -> Self {
         Self { outcome, wanted: None, problem }
+    }
+}
+
+// === impl Import ===
+
+impl Import {
+    fn of_no_node(name: &str) -> Self {
+        Self {
+            node: name.to_owned(),
+            outcome: Outcome::Refused,
+            is_live: false,
+            problem: Some("no Node can be called so".to_owned()),
+        }
     }
 }
 

@@ -4,7 +4,10 @@ use std::{fmt, str::FromStr};
 
 use sha2::{Digest, Sha256};
 
-use super::rv::{ResourceVersion, RvError};
+use super::{
+    label,
+    rv::{ResourceVersion, RvError},
+};
 
 const HASH_DIGITS: usize = 64;
 
@@ -34,6 +37,13 @@ pub enum NameError {
         #[source]
         source: RvError,
     },
+}
+
+/// Whether a node can be called so. The name becomes part of a request's path, where another text
+/// would mean another object, or none.
+#[must_use]
+pub fn is_node_name(text: &str) -> bool {
+    label::is_subdomain(text)
 }
 
 // === impl NodeHash ===
@@ -163,6 +173,16 @@ mod tests {
         assert!(error(&format!("{}.1", &WORKER_7[1..])).contains("hexadecimal"));
         for rv in ["", "0", "01", "1.2", "x"] {
             assert!(error(&format!("{WORKER_7}.{rv}")).contains("resource version"), "{rv}");
+        }
+    }
+
+    #[test]
+    fn nodes_have_names_that_fit_into_a_path() {
+        for name in ["a", "worker-7", "10.0.0.7", &["n"; 63].concat()] {
+            assert!(is_node_name(name), "{name}");
+        }
+        for name in ["", "a b", "a/status", "a?b", "..", "Worker", "-a", &"n".repeat(254)] {
+            assert!(!is_node_name(name), "{name}");
         }
     }
 

@@ -13,6 +13,7 @@
 //!
 //! A node without anything to do but quarantined transactions is idle: their label has to go first.
 
+mod listed;
 mod node;
 mod spread;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use std::{
 
 use jiff::Timestamp;
 
+pub use self::listed::Listed;
 use self::{
     node::{NodeQueue, Stage},
     spread::{Place, Spread},
@@ -71,7 +73,10 @@ pub struct Queue {
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub name: TransactionName,
-    pub document: Document,
+    /// Of the ConfigMap: another may take its name.
+    pub uid: Option<Uid>,
+    /// Absent where there was no room for it.
+    pub document: Option<Document>,
     pub created: Timestamp,
     pub is_quarantined: bool,
     /// What the document takes in memory, about.
@@ -150,20 +155,22 @@ impl Queue {
     }
 
     /// A transaction was created or changed.
-    pub fn on_seen(&mut self, seen: Seen, now: Instant) {
+    pub fn on_seen(&mut self, mut seen: Seen, now: Instant) {
         self.forget(&seen.name);
         self.is_overflowing |= self.transactions >= self.transactions_max;
         if self.is_overflowing {
             return;
         }
-        let has_room = self.payload_bytes + seen.bytes <= self.payload_bytes_max;
-        if has_room {
+        if self.payload_bytes + seen.bytes > self.payload_bytes_max {
+            seen.document = None;
+        }
+        if seen.document.is_some() {
             self.payload_bytes += seen.bytes;
         }
         self.bytes += seen.bytes;
         self.transactions += 1;
         let hash = seen.name.node().clone();
-        self.nodes.entry(hash.clone()).or_default().insert(seen, has_room);
+        self.nodes.entry(hash.clone()).or_default().insert(seen);
         self.update(&hash, now);
     }
 
@@ -187,8 +194,9 @@ impl Queue {
         self.retire(name.node());
     }
 
-    /// The queue is exactly `all`: what is not among them is gone.
-    pub fn on_listed(&mut self, all: Vec<Seen>, now: Instant) {
+    /// The queue is exactly what was listed: what is not among them is gone.
+    pub fn on_listed(&mut self, listed: Listed, now: Instant) {
+        let all = listed.all;
         self.is_overflowing = false;
         let listed: BTreeSet<TransactionName> = all.iter().map(|seen| seen.name.clone()).collect();
         let known: Vec<TransactionName> = self.names().collect();

@@ -9,8 +9,7 @@ use super::{
         EARLIER_NODE, EARLIER_TYPE, MANAGED_BY, MANAGER, MARKER, NODE, NODE_CREATED, NODE_UID,
         SNAPSHOT, SOURCE, TYPE,
     },
-    label,
-    names::{NodeHash, TransactionName},
+    names::{NodeHash, TransactionName, is_node_name},
     object::{Document, Marker, Uid},
     rv::ResourceVersion,
     snapshot::{Snapshot, SnapshotError, TooLarge},
@@ -124,8 +123,7 @@ fn node_of(document: &Document, snapshot: Option<&Snapshot>) -> Result<String, P
     let annotated = document.annotations.get(NODE);
     let in_snapshot = || snapshot.map(|snapshot| &snapshot.node);
     let node = annotated.or_else(in_snapshot).or_else(|| document.data.get(EARLIER_NODE));
-    // It becomes part of a request's path, where a slash would mean another object.
-    node.filter(|node| label::is_subdomain(node)).cloned().ok_or(Poison::NoNode)
+    node.filter(|node| is_node_name(node)).cloned().ok_or(Poison::NoNode)
 }
 
 fn parse_created(text: &str) -> Result<Timestamp, Poison> {

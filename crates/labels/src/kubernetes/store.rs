@@ -111,6 +111,18 @@ impl Store {
         Ok(pages.into_listing())
     }
 
+    /// Everything, by quorum reads, one object after the other: of more than a page at once, only
+    /// what is made of them has to find room. Returns the moment that was listed.
+    pub async fn list_each(&self, mut take: impl FnMut(ConfigMap)) -> Result<String, Error> {
+        let (about, mut pages) = (self.about(""), Pages::<ConfigMap>::new());
+        while let Some(params) = pages.next() {
+            let page = answer(Verb::List, &about, self.api.list(&params)).await?;
+            page.items.into_iter().for_each(&mut take);
+            pages.add([], page.metadata);
+        }
+        Ok(pages.into_listing().rv)
+    }
+
     /// Everything without its data.
     pub async fn list_headers(&self) -> Result<Listing<Document>, Error> {
         let (about, mut pages) = (self.about(""), Pages::new());

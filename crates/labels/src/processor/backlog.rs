@@ -6,7 +6,7 @@ use tokio::{sync::Notify, time::Instant};
 use crate::core::{
     names::{NodeHash, TransactionName},
     object::Uid,
-    queue::{Batch, Census, Queue, Seen, TurnEnd, Wish},
+    queue::{Batch, Census, Listed, Queue, Seen, TurnEnd, Wish},
     settle::Cause,
 };
 
@@ -76,8 +76,8 @@ impl Backlog {
         self.queue.lock().on_quarantined(name);
     }
 
-    pub(crate) fn on_listed(&self, all: Vec<Seen>) {
-        self.queue.lock().on_listed(all, now());
+    pub(crate) fn on_listed(&self, listed: Listed) {
+        self.queue.lock().on_listed(listed, now());
         self.has_more.notify_waiters();
     }
 

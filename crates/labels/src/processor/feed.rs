@@ -9,7 +9,12 @@ use kubekit::follow::{End, Retry, Source};
 
 use super::Context;
 use crate::{
-    core::{keys::QUARANTINED, names::TransactionName, object::Uid, queue::Seen},
+    core::{
+        keys::QUARANTINED,
+        names::TransactionName,
+        object::Uid,
+        queue::{Listed, Seen},
+    },
     kubernetes::{self, Change, Kind, document},
     metrics::{Store, Watched},
 };
@@ -37,11 +42,13 @@ impl Feed {
     }
 
     async fn list(&mut self) -> Result<String, Error> {
-        let listing = self.context.objects.transactions.list().await?;
-        self.context.backlog.on_listed(listing.items.into_iter().filter_map(seen).collect());
+        let mut listed = Listed::default();
+        let take = |object| seen(object).into_iter().for_each(|seen| listed.push(seen));
+        let position = self.context.objects.transactions.list_each(take).await?;
+        self.context.backlog.on_listed(listed);
         self.report_size();
-        self.position = Some(listing.rv.clone());
-        Ok(listing.rv)
+        self.position = Some(position.clone());
+        Ok(position)
     }
 
     fn on_change(&mut self, change: Change<ConfigMap>) {
@@ -141,7 +148,8 @@ fn seen(object: ConfigMap) -> Option<Seen> {
     let created = object.metadata.creation_timestamp.as_ref()?.0;
     let document = document(object);
     let is_quarantined = document.labels.contains_key(QUARANTINED);
-    Some(Seen { name, bytes: document.bytes(), document, created, is_quarantined })
+    let (uid, bytes) = (document.uid.clone(), document.bytes());
+    Some(Seen { name, uid, document: Some(document), created, is_quarantined, bytes })
 }
 
 fn transaction_name(object: &ConfigMap) -> Option<TransactionName> {

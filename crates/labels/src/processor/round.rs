@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     core::{
-        command::{Command, Decision, Event, EventReason, QuarantineReason},
+        command::{Command, Decision, Event, EventReason, QuarantineReason, Row},
         decide::{decide, poisoned},
         queue::{Batch, Entry},
         reading::Reading,
@@ -25,6 +25,8 @@ pub(super) struct Round<'t> {
     /// until then they are what brings a successor back to this node. None goes earlier: who stores
     /// a record and dies before it is settled has to leave behind the transaction that led to it.
     held: Vec<Entry>,
+    /// What the last transaction settled, if it was an `added`.
+    settled: Option<Row>,
 }
 
 // === impl Round ===
@@ -61,6 +63,7 @@ impl<'t> Round<'t> {
         Self {
             hand: Hand { context, node, cover, reading, is_node_stale: false },
             held: Vec::new(),
+            settled: None,
         }
     }
 
@@ -91,6 +94,7 @@ impl<'t> Round<'t> {
         if is_possible && finishes(&decision) {
             self.held.push(entry.clone());
         }
+        self.settled = decision.then;
         Ok(())
     }
 
@@ -103,7 +107,8 @@ impl<'t> Round<'t> {
         }
         let cause = batch.wish.as_ref().map_or(Cause::Queue, |wish| wish.cause);
         let decision = settle(&self.hand.reading, cause, policy, clock());
-        if decision.commands.is_empty() {
+        let is_told = !decision.acts() && self.settled == Some(decision.row);
+        if decision.commands.is_empty() || is_told {
             return Ok(());
         }
         tracing::info!(node = self.hand.node, %decision, "settled");

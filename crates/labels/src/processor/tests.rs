@@ -7,6 +7,7 @@
 mod crashes;
 mod numbers;
 mod server;
+mod told;
 mod turns;
 
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::{
         names::{NodeHash, TransactionName},
         object::{Labels, Marker, Uid},
         policy::Policy,
-        queue::{Seen, TurnEnd},
+        queue::{Listed, Seen, TurnEnd},
         snapshot::Snapshot,
         transaction::{Kind, Transaction},
     },
@@ -124,14 +125,18 @@ impl Scene {
 
     /// Queues what the server has, as a list would.
     fn list(&self) {
-        let all = self.server.transactions().into_iter().map(|document| Seen {
-            name: document.name.parse().unwrap(),
-            created: clock(),
-            is_quarantined: document.labels.contains_key(crate::core::keys::QUARANTINED),
-            bytes: 100,
-            document,
-        });
-        self.context.backlog.on_listed(all.collect());
+        let mut listed = Listed::default();
+        for document in self.server.transactions() {
+            listed.push(Seen {
+                name: document.name.parse().unwrap(),
+                uid: document.uid.clone(),
+                created: clock(),
+                is_quarantined: document.labels.contains_key(crate::core::keys::QUARANTINED),
+                bytes: 100,
+                document: Some(document),
+            });
+        }
+        self.context.backlog.on_listed(listed);
     }
 
     async fn turn(&self) -> TurnEnd {

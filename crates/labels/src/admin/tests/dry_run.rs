@@ -51,6 +51,18 @@ async fn import_says_what_would_be_stored() {
     assert_eq!(server.writes(), [""; 0]);
 }
 
+/// Its name would be part of a path, and mean something else there.
+#[tokio::test]
+async fn a_record_that_can_be_no_nodes_is_refused_and_the_others_are_imported() {
+    let server = Server::default();
+    let named = |name: &str| stored(&record(name, 7, "rack=r7"));
+    let export = Export::of(&[named(""), named("n?x"), named("n")]).records;
+    let imports = admin(&server).import(export, false, Mode::Write).await.unwrap();
+    let outcomes: Vec<_> = imports.iter().map(|import| import.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Refused, Outcome::Refused, Outcome::Created]);
+    assert_eq!(server.writes(), [format!("POST {RECORDS}")]);
+}
+
 #[tokio::test]
 async fn uninstall_says_what_would_be_removed() {
     let server = server();

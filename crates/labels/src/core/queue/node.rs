@@ -68,11 +68,11 @@ impl Default for NodeQueue {
 }
 
 impl NodeQueue {
-    pub(super) fn insert(&mut self, seen: Seen, keeps_document: bool) {
+    pub(super) fn insert(&mut self, seen: Seen) {
         let waiting = Waiting {
             name: seen.name.clone(),
-            uid: seen.document.uid.clone(),
-            document: keeps_document.then_some(seen.document),
+            uid: seen.uid,
+            document: seen.document,
             bytes: seen.bytes,
             created: seen.created,
             is_quarantined: seen.is_quarantined,

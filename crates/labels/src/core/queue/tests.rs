@@ -26,11 +26,18 @@ fn uid(text: &str) -> Uid {
 fn seen(node: &str, rv: &str) -> Seen {
     Seen {
         name: name(node, rv),
-        document: Document { uid: Some(uid("1")), ..Document::default() },
+        uid: Some(uid("1")),
+        document: Some(Document::default()),
         created: Timestamp::from_second(1_000).unwrap(),
         is_quarantined: false,
         bytes: 100,
     }
+}
+
+fn listed(all: impl IntoIterator<Item = Seen>) -> Listed {
+    let mut listed = Listed::default();
+    all.into_iter().for_each(|seen| listed.push(seen));
+    listed
 }
 
 // === impl Scene ===
@@ -166,8 +173,7 @@ fn what_we_quarantine_is_passed_over_at_once() {
 #[test]
 fn a_transaction_posted_again_outlives_the_end_of_the_first() {
     let mut scene = Scene::with(&[]);
-    let document = Document { uid: Some(uid("2")), ..Document::default() };
-    scene.see(Seen { document, ..seen("a", "1") });
+    scene.see(Seen { uid: Some(uid("2")), ..seen("a", "1") });
     scene.queue.on_gone(&name("a", "1"), Some(&uid("1")));
     assert_eq!(scene.rvs("a"), ["1"]);
     scene.queue.on_gone(&name("a", "1"), Some(&uid("2")));
@@ -204,7 +210,7 @@ fn an_overflow_takes_in_nothing_until_it_is_listed_again() {
     assert_eq!(scene.rvs("a"), ["2"], "4 may not overtake 3, which was left out");
     assert!(scene.queue.needs_listing());
 
-    scene.queue.on_listed(vec![seen("a", "3"), seen("a", "4")], scene.start);
+    scene.queue.on_listed(listed([seen("a", "3"), seen("a", "4")]), scene.start);
     assert_eq!(scene.rvs("a"), ["3", "4"]);
     assert!(!scene.queue.needs_listing());
 }
@@ -212,7 +218,7 @@ fn an_overflow_takes_in_nothing_until_it_is_listed_again() {
 #[test]
 fn a_list_is_all_there_is() {
     let mut scene = Scene::with(&[("a", "1"), ("b", "1")]);
-    scene.queue.on_listed(vec![seen("b", "1"), seen("c", "1")], scene.start);
+    scene.queue.on_listed(listed([seen("b", "1"), seen("c", "1")]), scene.start);
     assert_eq!(scene.rvs("a"), [""; 0]);
     assert_eq!(scene.queue.census().pending, 2);
     assert_eq!(scene.queue.bytes(), 200);

@@ -125,6 +125,13 @@ impl Checkpoints {
         self.due.insert((now + RETRY_AFTER, node.clone()));
     }
 
+    /// A node that was due has nothing yet that is to be saved: it is looked at again, and its labels
+    /// do not count as unsaved until then.
+    pub fn on_nothing_yet(&mut self, node: &NodeHash, now: Instant) {
+        self.unsaved.insert(node.clone(), now);
+        self.on_postponed(node, now);
+    }
+
     #[must_use]
     pub fn plan(&self, live: &LiveNode, index: &Index) -> Plan {
         let node = NodeHash::of(&live.name);

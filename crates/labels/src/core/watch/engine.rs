@@ -336,8 +336,11 @@ impl Engine {
             self.checkpoints.on_settled(node);
             return None;
         };
-        // What the checkpoint has may be what is being told.
-        if self.order.has_open(node) {
+        // What a checkpoint of an earlier incarnation has may be what is being told. The node's own
+        // is saved whatever waits: while nothing can be posted, it is all that outlives us.
+        let saved = self.checkpoints.get(node);
+        let is_of_another = saved.is_some_and(|saved| saved.meta.uid != live.uid);
+        if is_of_another && self.order.has_open(node) {
             self.checkpoints.on_postponed(node, now);
             return None;
         }
@@ -345,7 +348,7 @@ impl Engine {
             Plan::Nothing => self.checkpoints.on_settled(node),
             Plan::Create => return Some(Upkeep::Save { live: live.clone(), over: None }),
             Plan::Replace(saved) if self.awaits_restore(live, &saved) => {
-                self.checkpoints.on_postponed(node, now);
+                self.checkpoints.on_nothing_yet(node, now);
             }
             Plan::Replace(saved) => {
                 return Some(Upkeep::Save { live: live.clone(), over: Some(saved) });

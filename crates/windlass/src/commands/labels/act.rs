@@ -13,6 +13,7 @@ use crate::{
 };
 
 pub(super) async fn restore(arguments: RestoreArgs) -> Outcome {
+    settings::node(&arguments.node)?;
     let from = settings::version(arguments.from.as_ref())?;
     let policy = settings::policy(arguments.policy)?;
     let admin = connect::admin(arguments.cluster, policy).await?;
@@ -24,6 +25,7 @@ pub(super) async fn restore(arguments: RestoreArgs) -> Outcome {
 }
 
 pub(super) async fn forget(arguments: ForgetArgs) -> Outcome {
+    settings::node(&arguments.node)?;
     let admin = connect::admin(arguments.cluster, Policy::default()).await?;
     let forgotten = admin.forget(&arguments.node, arguments.force, mode(arguments.dry_run)).await;
     let forgotten = forgotten.map_err(connect::failure)?;

@@ -26,6 +26,7 @@ pub(super) async fn list(arguments: ListArgs) -> Outcome {
 }
 
 pub(super) async fn show(arguments: ShowArgs) -> Outcome {
+    settings::node(&arguments.node)?;
     let policy = settings::policy(arguments.policy)?;
     let admin = connect::admin(arguments.cluster, policy).await?;
     let show = admin.show(&arguments.node).await.map_err(connect::failure)?;
@@ -33,6 +34,7 @@ pub(super) async fn show(arguments: ShowArgs) -> Outcome {
 }
 
 pub(super) async fn diff(arguments: DiffArgs) -> Outcome {
+    settings::node(&arguments.node)?;
     let from = settings::version(arguments.from.as_ref())?;
     let policy = settings::policy(arguments.policy)?;
     let admin = connect::admin(arguments.cluster, policy).await?;
@@ -49,6 +51,7 @@ pub(super) async fn diff(arguments: DiffArgs) -> Outcome {
 }
 
 pub(super) async fn history(arguments: HistoryArgs) -> Outcome {
+    settings::node(&arguments.node)?;
     let admin = connect::admin(arguments.cluster, Policy::default()).await?;
     let history = admin.history(&arguments.node).await.map_err(connect::failure)?;
     print::answer(&history, arguments.output, history_text)

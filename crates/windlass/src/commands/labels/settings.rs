@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 use labels::{
     core::{
+        names::is_node_name,
         policy::{MarkerPlace, NodeRestriction, Policy, PolicyRule, RestoreMode, SystemLabels},
         rv::ResourceVersion,
     },
@@ -48,6 +49,15 @@ pub(super) fn policy(arguments: PolicyArgs) -> Result<Policy, Failure> {
         // Longer than jiff can count is longer than anything was stored.
         retention: SignedDuration::try_from(arguments.retention).unwrap_or(SignedDuration::MAX),
     })
+}
+
+/// What is no name of a Node is refused before it becomes part of a request's path.
+pub(super) fn node(name: &str) -> Result<(), Failure> {
+    if is_node_name(name) {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("no Node can be called `{name}`");
+    Err(Failure::new(Exit::Usage, error).with_hint("`kubectl get nodes` lists their names"))
 }
 
 fn rule(text: &str) -> Result<PolicyRule, Failure> {

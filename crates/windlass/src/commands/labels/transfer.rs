@@ -21,6 +21,9 @@ use crate::{
 /// Means standard input.
 const STDIN: &str = "-";
 
+/// No byte of a text is more of the parser's events or nodes, or more bytes of what is said.
+const PER_BYTE_MAX: usize = 4;
+
 pub(super) async fn export(arguments: ExportArgs) -> Outcome {
     let admin = connect::admin(arguments.cluster, Policy::default()).await?;
     let export = admin.export().await.map_err(connect::failure)?;
@@ -54,10 +57,22 @@ fn read(path: &Path) -> Result<Records, Failure> {
         let error = anyhow::Error::new(error).context(format!("cannot read {}", path.display()));
         Failure::new(Exit::No, error).with_hint("check the path, and who may read it")
     })?;
-    serde_saphyr::from_str(&text).map_err(|error| {
+    parse(&text).map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("{} is no export", path.display()));
         Failure::new(Exit::No, error).with_hint("give what `windlass labels export` printed")
     })
+}
+
+/// The parser takes no more than a configuration has, unless told otherwise: some three thousand
+/// records. A text that is in memory bounds itself; what repeats parts of it stays bounded.
+fn parse(text: &str) -> Result<Records, serde_saphyr::Error> {
+    let (usual, all) = (serde_saphyr::Budget::default(), text.len().saturating_mul(PER_BYTE_MAX));
+    let budget = serde_saphyr::budget! {
+        max_nodes: usual.max_nodes.max(all),
+        max_events: usual.max_events.max(all),
+        max_total_scalar_bytes: usual.max_total_scalar_bytes.max(all),
+    };
+    serde_saphyr::from_str_with_options(text, serde_saphyr::options! { budget: budget })
 }
 
 fn table(imports: &[Import]) -> String {
@@ -77,4 +92,51 @@ fn check_all(imports: &[Import]) -> Outcome {
     }
     let error = anyhow::anyhow!("{kept} records that differ were kept, {refused} refused");
     Err(Failure::new(Exit::No, error).with_hint("--replace replaces those that differ"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record as `export` prints it, with as many labels as a node of a cloud has.
+    fn item(number: usize) -> serde_json::Value {
+        let labels = (0..20).map(|label| (format!("example.com---SLASH---{label}"), "x".into()));
+        let mut data: serde_json::Map<_, _> = labels.collect();
+        data.insert("labels_restored".to_owned(), "4122".into());
+        data.insert("snapshot.json".to_owned(), r#"{"v":1,"labels":{}}"#.into());
+        let annotations = serde_json::json!({
+            "labels.windlass.dev/stored-uid": "6f1c0d5e", "labels.windlass.dev/stored-rv": "4122",
+        });
+        serde_json::json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": format!("worker-{number}"), "annotations": annotations},
+        })
+    }
+
+    fn export(items: Vec<serde_json::Value>) -> Records {
+        let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items});
+        serde_json::from_value(list).unwrap()
+    }
+
+    #[test]
+    fn the_export_of_a_large_cluster_can_be_read_again() {
+        let records = export((0..5_000).map(item).collect());
+        let yaml = serde_saphyr::to_string_multiple(&[&records]).unwrap();
+        assert_eq!(parse(&yaml).unwrap(), records);
+    }
+
+    #[test]
+    fn texts_stay_texts_in_either_format() {
+        let mut item = item(1);
+        let texts = ["", "~", "null", "true", "no", "7", "1e3", "0x1f", "-", "a: b", "#", "'", "é"];
+        for (number, text) in texts.iter().enumerate() {
+            item["data"][number.to_string()] = (*text).into();
+        }
+        let records = export(vec![item]);
+        let yaml = serde_saphyr::to_string_multiple(&[&records]).unwrap();
+        let json = serde_json::to_string_pretty(&records).unwrap();
+        for text in [yaml, json] {
+            assert_eq!(parse(&text).unwrap(), records, "{text}");
+        }
+    }
 }

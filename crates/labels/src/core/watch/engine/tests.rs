@@ -85,21 +85,37 @@ fn a_name_of_a_history_that_is_no_more_proves_nothing() {
     assert_eq!(watcher.post_all(), ["a.90 added u2 (watch)"]);
 }
 
+/// A post that is refused for hours kept a new node's labels from being saved. Whoever was stopped then
+/// took them along, if the node went before the next watcher came.
 #[test]
-fn labels_are_saved_once_the_nodes_posts_are_out() {
+fn labels_are_saved_though_the_nodes_arrival_cannot_be_posted() {
     let mut watcher = Watcher::new();
     watcher.read(EventKind::Added, "a u1 5 x=1");
-    watcher.wait(DELAY);
-    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
-    watcher.post_all();
+    assert!(watcher.engine.take_post(watcher.now).is_some(), "and the server refuses it");
     watcher.wait(DELAY);
     let save = Upkeep::Save { live: node("a u1 5 x=1"), over: None };
     assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save));
     watcher.read(EventKind::Modified, "a u1 6 x=2");
     watcher.engine.on_saved(saved("a u1 5 x=1"), watcher.now);
     watcher.wait(DELAY);
-    let save = Upkeep::Save { live: node("a u1 6 x=2"), over: Some(saved("a u1 5 x=1")) };
-    assert_eq!(watcher.engine.take_upkeep(watcher.now), Some(save), "changed while being saved");
+    assert_eq!(
+        watcher.engine.take_upkeep(watcher.now),
+        save_over("a u1 6 x=2", "a u1 5 x=1"),
+        "changed while being saved"
+    );
+}
+
+#[test]
+fn a_checkpoint_is_not_written_over_before_the_end_it_knows_is_posted() {
+    let mut watcher = Watcher::new();
+    watcher.engine.on_checkpoint(saved("a u1 5 x=1"));
+    watcher.read(EventKind::Deleted, "a u1 8 x=1");
+    watcher.read(EventKind::Added, "a u2 9 x=2");
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+    watcher.post_all();
+    watcher.wait(DELAY);
+    assert_eq!(watcher.engine.take_upkeep(watcher.now), save_over("a u2 9 x=2", "a u1 5 x=1"));
 }
 
 #[test]
@@ -141,6 +157,20 @@ fn a_returned_node_is_saved_once_with_the_labels_that_it_was_given() {
     watcher.wait(DELAY);
     let save = save_over("a u2 10 x=1 m=8", "a u1 5 x=1");
     assert_eq!(watcher.engine.take_upkeep(watcher.now), save, "though it is still queued");
+}
+
+/// However long the queue is: nobody is to look for what keeps a watcher from saving.
+#[test]
+fn a_returned_node_that_waits_for_its_labels_does_not_lag() {
+    let mut watcher = returned();
+    for _ in 0..60 {
+        watcher.wait(Duration::from_secs(1));
+        assert_eq!(watcher.engine.take_upkeep(watcher.now), None);
+        assert!(watcher.engine.checkpoint_lag(watcher.now) < DELAY);
+    }
+    watcher.read(EventKind::Modified, "a u2 10 x=1 m=8");
+    watcher.wait(Duration::from_secs(60));
+    assert!(watcher.engine.checkpoint_lag(watcher.now) >= Duration::from_secs(60));
 }
 
 #[test]
