@@ -10,14 +10,18 @@
 //! ```
 
 use std::{
-    fs::{self, File},
+    fs::{self, DirBuilder, File, Permissions},
     io,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 use uuid::Uuid;
 
 use crate::AttemptId;
+
+/// Of the data directory: what commands write is for nobody but who asks the daemon for it.
+const MODE: u32 = 0o700;
 
 /// The paths below one data directory.
 #[derive(Clone, Debug)]
@@ -93,6 +97,15 @@ impl Places {
         }
         Ok(found)
     }
+}
+
+/// Makes a data directory, with what lies above it, that nobody else can enter; nor, from now on, one that
+/// is there.
+pub(crate) fn make_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(MODE).create(path)?;
+    let mode = fs::metadata(path)?.permissions().mode();
+    let is_open = mode & 0o077 != 0;
+    if is_open { fs::set_permissions(path, Permissions::from_mode(MODE)) } else { Ok(()) }
 }
 
 /// Replaces the file by one with these bytes, all or nothing, and durably.

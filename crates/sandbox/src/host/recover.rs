@@ -33,7 +33,7 @@ const LEFTOVERS_MAX: Duration = Duration::from_secs(10);
 pub(super) fn open(options: &Options) -> Result<(Inner, Leftovers), Error> {
     let path = &options.data_dir;
     let on_create = |source| Error::Create { path: path.clone(), source };
-    fs::create_dir_all(path).map_err(on_create)?;
+    places::make_private(path).map_err(on_create)?;
     let data_dir = path.canonicalize().map_err(on_create)?;
     let places = Places::new(&data_dir);
     let lock = take_lock(&places.lock())?;

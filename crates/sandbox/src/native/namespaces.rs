@@ -1,11 +1,13 @@
-//! What the shim leaves behind before it builds a root: the host's mounts, its network, its groups.
+//! What the shim leaves behind before it builds a root: the host's mounts, its network, its groups, the
+//! keys of its session.
 //!
 //! These calls change the calling thread for good. They are for a process that has one thread and one
 //! container to make.
 
-use std::io;
+use std::{io, ptr};
 
 use rustix::{
+    io::Errno,
     mount::{MountPropagationFlags, mount_change},
     thread::{UnshareFlags, set_thread_groups, unshare_unsafe},
 };
@@ -16,6 +18,8 @@ use crate::Network;
 pub enum Error {
     #[error("cannot give up supplementary groups")]
     Groups(#[source] io::Error),
+    #[error("cannot leave the keys of the session")]
+    Keys(#[source] io::Error),
     #[error("cannot enter new namespaces")]
     Unshare(#[source] io::Error),
     #[error("cannot keep mounts private")]
@@ -28,6 +32,7 @@ pub enum Error {
 pub(super) fn enter(network: Network) -> Result<(), Error> {
     // The container runtime sets user and group but leaves these, and they are root's.
     set_thread_groups(&[]).map_err(|errno| Error::Groups(errno.into()))?;
+    leave_session_keys().map_err(Error::Keys)?;
     let flags = match network {
         Network::None => UnshareFlags::NEWNS | UnshareFlags::NEWNET,
         Network::Host => UnshareFlags::NEWNS,
@@ -40,6 +45,23 @@ pub(super) fn enter(network: Network) -> Result<(), Error> {
     match network {
         Network::None => raise_loopback().map_err(Error::Loopback),
         Network::Host => Ok(()),
+    }
+}
+
+/// Keys of a session are open to whoever inherits it, whatever user that becomes, and no namespace parts
+/// them: those of root's login, and what one command leaves there for the next.
+fn leave_session_keys() -> io::Result<()> {
+    let (join, unnamed) = (libc::KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<libc::c_char>());
+    // SAFETY: without a name the call reads no memory; it gives this process a session of its own.
+    let joined = unsafe { libc::syscall(libc::SYS_keyctl, join, unnamed) };
+    if joined >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    // A kernel that keeps no keys, or lets nobody here near them: the command does not get there either.
+    match Errno::from_io_error(&error) {
+        Some(Errno::NOSYS | Errno::PERM) => Ok(()),
+        _ => Err(error),
     }
 }
 

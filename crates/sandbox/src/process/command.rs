@@ -2,6 +2,7 @@
 
 use std::{io, os::unix::process::CommandExt, process};
 
+use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use rustix::process::{Pid, Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use crate::{Spec, runtime::Stdio};
@@ -60,9 +61,11 @@ fn limits(spec: &Spec) -> [(Resource, u64); 3] {
     })
 }
 
-#[expect(unsafe_code, reason = "limits must be set between fork and exec")]
+#[expect(unsafe_code, reason = "limits and signals must be set between fork and exec")]
 fn limit(command: &mut process::Command, limits: [(Resource, u64); 3]) {
     let set = move || {
+        // What the shim holds off is not held off for its command.
+        sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
         for (resource, most) in limits {
             setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
         }

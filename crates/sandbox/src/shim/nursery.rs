@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use nix::sys::signal::{SigmaskHow, Signal, sigprocmask};
 use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -37,6 +38,10 @@ const REAP_EVERY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const TAKE_MAX: Duration = Duration::from_secs(5);
 /// What the nursery and its shims are called in lists of processes.
 const NAME: &CStr = c"windlass-shim";
+/// By these whole groups of processes are told to end: by a terminal, a service manager, a machine that
+/// goes down. They are meant for the daemon, which knows what to do with its attempts; a shim that ended
+/// by one would have its command killed, and its end taken for the command's own.
+const HELD_OFF: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 /// A message is one byte; what counts is the descriptor that comes with it.
 const MESSAGE: [u8; 1] = [0];
 
@@ -152,8 +157,8 @@ fn hand_over(socket: &OwnedFd, descriptor: &OwnedFd) -> io::Result<()> {
 /// Is the nursery: returns in each new shim, and in the nursery when nobody needs it any more.
 #[expect(unsafe_code, reason = "a shim is a fork of its nursery")]
 pub(super) fn serve(socket: &OwnedFd) -> io::Result<Role> {
-    // Out of reach of a terminal's signals, which are meant for the daemon.
     setsid()?;
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&HELD_OFF.into_iter().collect()), None)?;
     set_name(NAME)?;
     let mut children = 0_usize;
     loop {

@@ -1,6 +1,10 @@
 //! What a host keeps and gives up besides attempts.
 
-use std::{fs, time::Duration};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    time::Duration,
+};
 
 use sandbox::{AttemptId, Boottime, Host, Kind, Order, Outcome};
 use uuid::Uuid;
@@ -17,6 +21,20 @@ async fn a_directory_keeps_its_host_id_and_what_it_is_to_remember() {
     scene.host.close().await;
     let (host, leftovers) = open(Kind::Process, scene.dir.path()).await;
     assert_eq!((host.host_id(), leftovers.remembered), (id, Some(b"two".to_vec())));
+}
+
+/// Every user of the machine could read what commands had written, past all that guards the API.
+#[tokio::test]
+async fn nobody_else_can_enter_the_directory_new_or_old() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    for _ in ["new", "old"] {
+        let (host, _) = open(Kind::Process, dir.path()).await;
+        let mode = fs::metadata(&data).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{mode:o}");
+        host.close().await;
+        fs::set_permissions(&data, Permissions::from_mode(0o755)).unwrap();
+    }
 }
 
 #[tokio::test]

@@ -93,6 +93,24 @@ async fn shims_outlive_their_nursery_and_it_is_replaced() {
     assert_eq!(ended(&mut attempt).await.outcome, Outcome::Stopped);
 }
 
+/// A service manager that stops a node tells all of its processes to end. Shims did, and with them their
+/// commands, whose end by KILL was then recorded as their own.
+#[tokio::test]
+async fn what_tells_a_whole_service_to_end_is_not_for_shims() {
+    let mut scene = Scene::open(Kind::Process).await;
+    let mut attempt = scene.start(shell("grep SigBlk /proc/self/status; sleep 100006; exit 6"));
+    let sleep = wait_for("the command", || processes_with("100006").first().copied()).await;
+    let shim = parent(parent(sleep));
+    for process in [shim, parent(shim)] {
+        for signal in [Signal::HUP, Signal::INT, Signal::TERM] {
+            send(process, signal);
+        }
+    }
+    send(sleep, Signal::KILL);
+    assert_eq!(ended(&mut attempt).await.outcome, exited(6));
+    assert_eq!(scene.output(attempt.id()), "SigBlk:\t0000000000000000\n", "its command hears all");
+}
+
 /// Whoever waits for a shim that does not come would wait for ever, and keep what is reserved for it.
 #[tokio::test]
 async fn a_nursery_that_stands_still_is_replaced() {

@@ -1,6 +1,6 @@
 //! What a command can reach, and what it cannot.
 
-use std::{collections::BTreeMap, fs};
+use std::{collections::BTreeMap, fs, ptr};
 
 use sandbox::{Exit, Network, Runtime, Spec, User};
 
@@ -8,7 +8,7 @@ use super::{
     alone::alone,
     scene::{Scene, in_small_root},
 };
-use crate::scene::shell;
+use crate::scene::{shell, spec};
 
 #[test]
 fn no_capability_and_no_way_to_gain_one() {
@@ -21,6 +21,26 @@ fn no_capability_and_no_way_to_gain_one() {
         }
         assert_eq!(fields["NoNewPrivs"].trim(), "1");
         assert_eq!(fields["Groups"].trim(), "", "root's groups stay with root");
+    });
+}
+
+/// A command had the session of whoever had started the node, with all keys in it, and shared it with
+/// every other command.
+#[test]
+#[expect(unsafe_code, reason = "no crate here wraps the calls for keys")]
+fn keys_of_our_session_are_not_the_commands() {
+    alone("keys_of_our_session_are_not_the_commands", || {
+        // SAFETY: without a name the call reads no memory; this process is the test's own.
+        let ours = unsafe {
+            libc::syscall(libc::SYS_keyctl, libc::KEYCTL_JOIN_SESSION_KEYRING, ptr::null::<u8>())
+        };
+        assert!(ours > 0, "{}", std::io::Error::last_os_error());
+        // Which session it has, as the kernel tells the command itself: KEYCTL_GET_KEYRING_ID of
+        // KEY_SPEC_SESSION_KEYRING.
+        let ask = format!("print syscall({}, 0, -3, 0)", libc::SYS_keyctl);
+        let ran = Scene::new().run(&spec(&["perl", "-e", &ask]));
+        let theirs: i64 = ran.stdout.parse().unwrap_or_else(|_| panic!("{ran:?}"));
+        assert!(theirs > 0 && theirs != ours, "ours is {ours}, theirs is {theirs}");
     });
 }
 
