@@ -206,7 +206,7 @@ impl Works {
     /// What was taken by force had no chance to send its children ahead: they follow now.
     fn gather_children(&mut self, name: &ObjectName, to: &InstanceId, from: Option<InstanceId>) {
         let Some(work) = self.all.get_mut(name).filter(|work| work.has_children) else { return };
-        work.family = Family::Listed { to: to.clone() };
+        work.family = Family::Listed { to: to.clone(), is_outdated: false };
         self.listings.want(from, name.clone());
     }
 

@@ -36,8 +36,31 @@ fn read(stage: &mut Stage, found: Object) {
     stage.answer(token, Answer::Object(Box::new(found)));
 }
 
+/// Takes the open request for children, once everything else is answered.
+#[track_caller]
+fn list_request(stage: &mut Stage) -> Token {
+    let is_list = |command: &Command| matches!(command, Command::ListChildren { .. });
+    let is_other = |command: &Command| is_routine(command) && !is_list(command);
+    while let Some(index) = stage.open.iter().position(is_other) {
+        let command = stage.open.remove(index);
+        if let Some(event) = stage.routine(command) {
+            stage.tell(event);
+        }
+    }
+    let index = stage.open.iter().position(is_list);
+    match stage.open.remove(index.expect("children are looked for")) {
+        Command::ListChildren { token, .. } => token,
+        _ => unreachable!(),
+    }
+}
+
 /// A parent without an owner whose child is being sent ahead to `a`; the write of the child is open.
 fn sending_ahead() -> Stage {
+    sending_ahead_from(None)
+}
+
+/// The same with a child that this instance has.
+fn sending_ahead_from(from: Option<&str>) -> Stage {
     let mut stage = Stage::settled(&["a"], vec![]);
     stage.sharder.reconfigure(with_children(&[]));
     stage.tell(Event::Leading { until: Moment(secs(10_000)) });
@@ -50,9 +73,29 @@ fn sending_ahead() -> Stage {
     stage.tell(Event::Answered { token, answer });
     let index = stage.open.iter().position(|it| matches!(it, Command::ListChildren { .. }));
     let Command::ListChildren { token, .. } = stage.open.remove(index.unwrap()) else { panic!() };
-    stage.answer(token, Answer::Children(vec![child(5, None)]));
+    stage.answer(token, Answer::Children(vec![child(5, from)]));
     assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))], "not the parent yet");
     stage
+}
+
+/// Its next owner left while its child was on its way there, so its children were looked for once more.
+/// What was found was from before the child had arrived: the parent went to where the child had been.
+#[test]
+fn a_parent_does_not_go_by_where_its_child_was() {
+    let mut stage = sending_ahead_from(Some("b"));
+    let (token, _) = stage.label_request();
+    stage.renew(&["b"], 2);
+    let left = Lease { holder: None, ..lease("a", 3) };
+    stage.tell(Event::LeaseSeen(Box::new(left)));
+    let list = list_request(&mut stage);
+    stage.tell(Event::Answered { token, answer: Answer::Object(Box::new(child(6, Some("a")))) });
+    let before = Answer::Children(vec![child(5, Some("b"))]);
+    stage.tell(Event::Answered { token: list, answer: before });
+    assert_eq!(stage.labels(), [], "not the parent yet");
+    let list = list_request(&mut stage);
+    let by_now = Answer::Children(vec![child(6, Some("a"))]);
+    stage.tell(Event::Answered { token: list, answer: by_now });
+    assert_eq!(stage.labels(), [("c".to_owned(), shard("b"))]);
 }
 
 /// The write of a child was carried out after it had been given up, and the watch said so before it
