@@ -56,11 +56,13 @@ fn list_request(stage: &mut Stage) -> Token {
 
 /// A parent without an owner whose child is being sent ahead to `a`; the write of the child is open.
 fn sending_ahead() -> Stage {
-    sending_ahead_from(None)
+    let stage = sending_ahead_all(vec![child(5, None)]);
+    assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))], "not the parent yet");
+    stage
 }
 
-/// The same with a child that this instance has.
-fn sending_ahead_from(from: Option<&str>) -> Stage {
+/// The same with these children.
+fn sending_ahead_all(children: Vec<Object>) -> Stage {
     let mut stage = Stage::settled(&["a"], vec![]);
     stage.sharder.reconfigure(with_children(&[]));
     stage.tell(Event::Leading { until: Moment(secs(10_000)) });
@@ -73,20 +75,24 @@ fn sending_ahead_from(from: Option<&str>) -> Stage {
     stage.tell(Event::Answered { token, answer });
     let index = stage.open.iter().position(|it| matches!(it, Command::ListChildren { .. }));
     let Command::ListChildren { token, .. } = stage.open.remove(index.unwrap()) else { panic!() };
-    stage.answer(token, Answer::Children(vec![child(5, from)]));
-    assert_eq!(stage.labels(), [("c".to_owned(), shard("a"))], "not the parent yet");
+    stage.answer(token, Answer::Children(children));
     stage
+}
+
+/// The instance to which everything goes leaves, and `b` is there.
+fn let_leave(stage: &mut Stage) {
+    stage.renew(&["b"], 2);
+    let left = Lease { holder: None, ..lease("a", 3) };
+    stage.tell(Event::LeaseSeen(Box::new(left)));
 }
 
 /// Its next owner left while its child was on its way there, so its children were looked for once more.
 /// What was found was from before the child had arrived: the parent went to where the child had been.
 #[test]
 fn a_parent_does_not_go_by_where_its_child_was() {
-    let mut stage = sending_ahead_from(Some("b"));
+    let mut stage = sending_ahead_all(vec![child(5, Some("b"))]);
     let (token, _) = stage.label_request();
-    stage.renew(&["b"], 2);
-    let left = Lease { holder: None, ..lease("a", 3) };
-    stage.tell(Event::LeaseSeen(Box::new(left)));
+    let_leave(&mut stage);
     let list = list_request(&mut stage);
     stage.tell(Event::Answered { token, answer: Answer::Object(Box::new(child(6, Some("a")))) });
     let before = Answer::Children(vec![child(5, Some("b"))]);
@@ -96,6 +102,35 @@ fn a_parent_does_not_go_by_where_its_child_was() {
     let by_now = Answer::Children(vec![child(6, Some("a"))]);
     stage.tell(Event::Answered { token: list, answer: by_now });
     assert_eq!(stage.labels(), [("c".to_owned(), shard("b"))]);
+}
+
+/// A page showed a child where it had been before it was sent ahead. When that was where its parent was
+/// to go after all, the child passed for being there already.
+#[test]
+fn a_child_does_not_pass_for_being_where_an_old_page_has_shown_it() {
+    let other = |version, shard| {
+        let child = child(version, shard);
+        let name = ObjectName { name: "d".to_owned(), ..child.name };
+        Object { name, uid: Uid("d".to_owned()), ..child }
+    };
+    let mut stage = sending_ahead_all(vec![child(5, Some("b")), other(5, Some("b"))]);
+    let (token, name, _) = stage.write_request();
+    assert_eq!(name, child(5, None).name);
+    stage.tell(Event::Answered { token, answer: Answer::Object(Box::new(child(6, Some("a")))) });
+    stage.controlled = vec![child(5, Some("b"))];
+    stage.tell(Event::Namespaces(["shop".to_owned()].into()));
+    stage.answer_all();
+    stage.controlled.clear();
+    let (token, _) = stage.label_request();
+    let_leave(&mut stage);
+    let list = list_request(&mut stage);
+    stage.tell(Event::Answered { token, answer: Answer::Object(Box::new(other(6, Some("a")))) });
+    let by_now = || Answer::Children(vec![child(6, Some("a")), other(6, Some("a"))]);
+    stage.tell(Event::Answered { token: list, answer: by_now() });
+    let list = list_request(&mut stage);
+    stage.tell(Event::Answered { token: list, answer: by_now() });
+    read(&mut stage, child(6, Some("a")));
+    assert!(stage.labels().contains(&("c".to_owned(), shard("b"))), "{:?}", stage.labels());
 }
 
 /// The write of a child was carried out after it had been given up, and the watch said so before it

@@ -40,8 +40,12 @@ impl Sharder {
         }
         let verdict = match (&work.role, &work.family) {
             (Role::Foreign, _) => judge_orphan(&work.object),
+            // Its parent goes by it, and what a list has shown may be from before it was sent elsewhere.
             (_, Family::Following { to }) if work.object.shard.as_ref() == Some(to) => {
-                Verdict::Settled
+                match work.is_confirmed() {
+                    true => Verdict::Settled,
+                    false => return self.reread(name),
+                }
             }
             (_, Family::Following { to }) => Verdict::Write(Step::Follow(to.clone())),
             // It has its owner, and its children are on their way there.
