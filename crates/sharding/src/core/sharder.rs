@@ -195,7 +195,7 @@ impl Sharder {
                 self.departures.on_changed();
                 self.passes.want_census(false);
             }
-            Event::TableRead { kept, version } => self.on_table_read(kept, version),
+            Event::TableRead { kept, version } => self.on_table_read(kept, version, now),
             Event::Unassigned { object, is_listed } => {
                 self.on_unassigned(*object, is_listed, now.mono);
             }
