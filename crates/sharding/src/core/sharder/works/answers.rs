@@ -33,7 +33,8 @@ impl Sharder {
                 self.on_written(&name, &step, *object, now);
             }
             (Doing::Read, Answer::Object(object)) => {
-                work.on_told(*object);
+                self.works.on_told(&name, *object);
+                let Some(work) = self.works.all.get_mut(&name) else { return };
                 // Somebody of the ring may have adopted an orphan meanwhile.
                 if work.role == Role::Foreign {
                     work.role = self.options.kinds.role(&work.object);
@@ -59,8 +60,9 @@ impl Sharder {
         (work.rereads, work.failures, work.refusals) = (0, 0, 0);
         let from = work.object.shard.clone();
         let from_before = from.clone();
-        work.on_told(object);
-        if let (Step::TakeOver(_), Role::Child { .. }, Some(from)) = (step, &work.role, &from) {
+        let is_child = matches!(work.role, Role::Child { .. });
+        self.works.on_told(name, object);
+        if let (Step::TakeOver(_), true, Some(from)) = (step, is_child, &from) {
             self.passes.on_split(from.clone());
         }
         let object = name.clone();
