@@ -173,6 +173,34 @@ fn a_child_that_was_taken_from_who_came_back_goes_before_its_parent() {
     assert_eq!(stage.sharder.whose_children(b.clone()), b);
 }
 
+/// The table turned between a child of the dead and its parent, so that they were with two instances.
+/// When the one that had the parent gave it up, only what it had itself was looked for.
+#[test]
+fn whoever_is_given_a_parent_of_the_dead_may_not_have_its_children() {
+    for is_answer_lost in [false, true] {
+        let mut stage = Stage::settled(&["a", "b"], vec![object("x", 5, Some("a"))]);
+        stage.become_another(with_children(&[]), &[child(5, Some("a"))]);
+        stage.open.clear();
+        let_die(&mut stage);
+        let (token, _) = stage.label_request();
+        stage.controlled = vec![child(6, Some("b"))];
+        stage.answer(token, Answer::Object(Box::new(child(6, Some("b")))));
+        let (mut token, name, change) = stage.write_request();
+        assert_eq!((name, change), (object("x", 5, None).name, shard("b")));
+        let b = Some("b".parse().unwrap());
+        assert_eq!(stage.sharder.whose_children(b.clone()), b);
+        if is_answer_lost {
+            stage.open.clear();
+            stage.tell(Event::Answered { token, answer: Answer::Failed });
+            stage.pass(secs(1));
+            token = stage.read_request();
+        }
+        let taken = Answer::Object(Box::new(object("x", 6, Some("b"))));
+        stage.tell(Event::Answered { token, answer: taken });
+        assert_eq!(stage.sharder.whose_children(b), None, "with anybody");
+    }
+}
+
 /// A watch that was behind told of an assignment of long ago: the parent was forgotten, and when the
 /// watch had come to what it had been given up, it passed for a new object, without children.
 #[test]

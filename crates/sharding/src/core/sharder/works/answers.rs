@@ -3,8 +3,10 @@
 use super::{Doing, FAILURES_MAX, REFUSALS_MAX, REREADS_MAX, RETRY_AFTER, RETRY_MAX, Work};
 use crate::core::handover::{Owner, Step};
 use crate::core::key::Role;
+use crate::core::names::InstanceId;
 use crate::core::object::{Object, ObjectName};
 use crate::core::sharder::Sharder;
+use crate::core::sharder::families::Family;
 use crate::core::sharder::message::{Answer, Command, News, Token};
 use crate::core::time::Now;
 
@@ -33,7 +35,9 @@ impl Sharder {
                 self.on_written(&name, &step, *object, now);
             }
             (Doing::Read, Answer::Object(object)) => {
+                let from = work.object.shard.clone();
                 self.works.on_told(&name, *object);
+                self.note_taken(&name, from);
                 let Some(work) = self.works.all.get_mut(&name) else { return };
                 // Somebody of the ring may have adopted an orphan meanwhile.
                 if work.role == Role::Foreign {
@@ -60,11 +64,8 @@ impl Sharder {
         (work.rereads, work.failures, work.refusals) = (0, 0, 0);
         let from = work.object.shard.clone();
         let from_before = from.clone();
-        let is_child = matches!(work.role, Role::Child { .. });
         self.works.on_told(name, object);
-        if let (Step::TakeOver(_), true, Some(from)) = (step, is_child, &from) {
-            self.passes.on_split(from.clone());
-        }
+        self.note_taken(name, from.clone());
         let object = name.clone();
         let news = match (step, from) {
             (Step::Assign(_), _) => Some(News::Assigned { object }),
@@ -83,6 +84,22 @@ impl Sharder {
             self.works.moving.remove(name);
         }
         self.works.look_at(name, now.mono);
+    }
+
+    /// It may have been taken from an instance that is gone. Children went where the table of that time
+    /// sent them, and it may have turned before their parent went.
+    fn note_taken(&mut self, name: &ObjectName, from: Option<InstanceId>) {
+        let (Some(work), Some(from)) = (self.works.all.get(name), from) else { return };
+        let to = work.object.shard.clone();
+        match (&work.role, &work.family) {
+            _ if to.as_ref() == Some(&from) => {}
+            (_, Family::Following { .. }) => {}
+            (Role::Child { .. }, _) => self.passes.on_split(from),
+            (Role::Main { .. }, _) if self.passes.is_split(&from) => {
+                to.into_iter().for_each(|to| self.passes.on_split(to));
+            }
+            _ => {}
+        }
     }
 
     /// Read again at once, a few times; then it has to wait.
