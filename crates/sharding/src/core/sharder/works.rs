@@ -157,6 +157,11 @@ impl Works {
         self.all.contains_key(name)
     }
 
+    pub(super) fn is_writing(&self, name: &ObjectName) -> bool {
+        let work = self.all.get(name);
+        work.is_some_and(|work| matches!(work.doing, Some((_, Doing::Write(_)))))
+    }
+
     /// A list may be behind what was written: the object is read before anybody is accused.
     pub(super) fn suspect(&mut self, name: &ObjectName) {
         if let Some(work) = self.all.get_mut(name) {

@@ -201,6 +201,27 @@ fn whoever_is_given_a_parent_of_the_dead_may_not_have_its_children() {
     }
 }
 
+/// A parent was being given to an instance that left meanwhile, and its child was taken from there
+/// before the parent had arrived.
+#[test]
+fn a_child_is_not_taken_from_where_its_parent_is_on_its_way_to() {
+    let mut stage = sending_ahead();
+    let (token, _) = stage.label_request();
+    stage.controlled = vec![child(6, Some("a"))];
+    stage.answer(token, Answer::Object(Box::new(child(6, Some("a")))));
+    let (arrival, name, _) = stage.write_request();
+    assert_eq!(name, object("x", 5, None).name);
+    let_leave(&mut stage);
+    stage.answer_all();
+    let (token, written) = stage.lease_request();
+    let held = Lease { version: Version("31".to_owned()), ..written.unwrap() };
+    stage.answer(token, Answer::Lease(Box::new(held)));
+    assert_eq!(stage.labels(), [], "not yet");
+    stage.objects = vec![object("x", 6, Some("a"))];
+    stage.answer(arrival, Answer::Object(Box::new(object("x", 6, Some("a")))));
+    assert_eq!(stage.labels(), [("c".to_owned(), shard("b"))]);
+}
+
 /// A watch that was behind told of an assignment of long ago: the parent was forgotten, and when the
 /// watch had come to what it had been given up, it passed for a new object, without children.
 #[test]

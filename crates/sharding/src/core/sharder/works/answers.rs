@@ -23,6 +23,10 @@ impl Sharder {
         self.works.drains.remove(&token);
         let Some(work) = self.works.all.get_mut(&name) else { return };
         let Some((_, doing)) = work.doing.take_if(|(asked, _)| *asked == token) else { return };
+        if matches!(doing, Doing::Write(_)) {
+            self.works.wake_children(&name, now.mono);
+        }
+        let Some(work) = self.works.all.get_mut(&name) else { return };
         match (doing, answer) {
             (Doing::ReadParent { generation }, _) if generation != self.membership.generation() => {
                 self.works.look_at(&name, now.mono);

@@ -56,7 +56,11 @@ impl Sharder {
                 judge_child_outside(&work.object, None)
             }
             (Role::Main { key }, _) => self.verdict(&work.object, key, work.epoch, now),
-            (Role::Child { key, .. }, _) => match self.owner_of(&work.object, now) {
+            (Role::Child { key, parent }, _) => match self.owner_of(&work.object, now) {
+                // What is under way may give its parent to that very instance.
+                Some(Owner::Gone { .. }) if self.works.is_writing(parent) => {
+                    Verdict::Wait(Wait::Parent)
+                }
                 Some(Owner::Gone { .. }) => self.verdict(&work.object, key, None, now),
                 _ => return self.ask_parent(name, now),
             },
