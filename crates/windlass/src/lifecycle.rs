@@ -10,7 +10,10 @@ use std::{future::Future, io, net::SocketAddr, path::Path, pin::pin, sync::Arc, 
 
 use journal::{EmbeddedJournal, embedded};
 use store::{Address, Service};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    runtime::Builder,
+    signal::unix::{Signal, SignalKind, signal},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -59,14 +62,25 @@ pub(crate) struct Signals {
 
 /// Serves all parts until a signal comes. `on_ready` is told once clients can connect.
 pub(crate) fn serve(parts: Parts, on_ready: impl FnOnce(&Ready) -> Outcome) -> Outcome {
-    block_on(async {
-        let mut signals = Signals::listen()?;
-        let ready = parts.start().await?;
-        on_ready(&ready)?;
-        let shutdown = CancellationToken::new();
-        until_stopped(ready.run(&shutdown), &shutdown, &mut signals).await?;
-        Ok(())
-    })
+    block_on(serving(parts, on_ready))
+}
+
+/// The same on this thread alone: for parts that wait for one server nearly all of the time. Handing
+/// every answer from thread to thread costs more than what is done with it, and each keeps memory.
+pub(crate) fn serve_on_one_thread(
+    parts: Parts,
+    on_ready: impl FnOnce(&Ready) -> Outcome,
+) -> Outcome {
+    block_on_with(Builder::new_current_thread(), serving(parts, on_ready))
+}
+
+async fn serving(parts: Parts, on_ready: impl FnOnce(&Ready) -> Outcome) -> Outcome {
+    let mut signals = Signals::listen()?;
+    let ready = parts.start().await?;
+    on_ready(&ready)?;
+    let shutdown = CancellationToken::new();
+    until_stopped(ready.run(&shutdown), &shutdown, &mut signals).await?;
+    Ok(())
 }
 
 /// Runs a service that needs none of the others until a signal comes. It is given what asks it to stop.
@@ -83,11 +97,11 @@ where
 
 /// Runs a command that waits for the network.
 pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| Error::Runtime { source })?
-        .block_on(command)
+    block_on_with(Builder::new_multi_thread(), command)
+}
+
+fn block_on_with(mut threads: Builder, command: impl Future<Output = Outcome>) -> Outcome {
+    threads.enable_all().build().map_err(|source| Error::Runtime { source })?.block_on(command)
 }
 
 /// Runs what waits for a disk on a thread of its own; its end is its owner's to wait for.

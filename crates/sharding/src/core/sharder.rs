@@ -183,9 +183,7 @@ impl Sharder {
             Event::Standby => self.stand_by(),
             Event::LeasesListed(leases) => self.roster.on_listed(leases, now.mono),
             Event::LeaseSeen(lease) => self.roster.on_seen(*lease, now.mono),
-            Event::LeaseDeleted { id, namespace } => {
-                self.roster.on_deleted(&id, &namespace, now.mono);
-            }
+            Event::LeaseDeleted(lease) => self.roster.on_seen_deleted(&lease, now.mono),
             Event::Fenced(is_fenced) => {
                 self.is_fenced = is_fenced;
                 self.works.stir(now.mono);
@@ -195,7 +193,7 @@ impl Sharder {
                 self.departures.on_changed();
                 self.passes.want_census(false);
             }
-            Event::TableRead { kept, version } => self.on_table_read(kept, version),
+            Event::TableRead { kept, version } => self.on_table_read(kept, version, now),
             Event::Unassigned { object, is_listed } => {
                 self.on_unassigned(*object, is_listed, now.mono);
             }

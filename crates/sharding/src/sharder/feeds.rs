@@ -172,7 +172,7 @@ impl Subject for LeaseFeed {
         };
         if let Some(lease) = self.read(&stored) {
             let event = if is_left {
-                Event::LeaseDeleted { id: lease.id, namespace: lease.namespace }
+                Event::LeaseDeleted(Box::new(lease))
             } else {
                 Event::LeaseSeen(Box::new(lease))
             };

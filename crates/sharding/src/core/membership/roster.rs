@@ -117,6 +117,15 @@ impl Roster {
         watched.lease = lease;
     }
 
+    /// A watch shows the end of this Lease. It may be behind what an answer has told: then there is
+    /// another by now.
+    pub fn on_seen_deleted(&mut self, lease: &Lease, now: Moment) {
+        let known = self.leases.get(&(lease.id.clone(), lease.namespace.clone()));
+        if !known.is_some_and(|known| known.lease.version.is_newer_than(&lease.version)) {
+            self.on_deleted(&lease.id, &lease.namespace, now);
+        }
+    }
+
     /// A Lease that vanishes under a live instance says nothing about the instance.
     pub fn on_deleted(&mut self, id: &InstanceId, namespace: &str, now: Moment) {
         let Some(watched) = self.leases.remove(&(id.clone(), namespace.to_owned())) else { return };

@@ -205,6 +205,18 @@ fn a_lease_that_was_over_is_forgotten_with_its_deletion() {
     }
 }
 
+/// The end of a Lease, shown late, took away the one that had been made in its place; what the watch
+/// showed next, older still, counted.
+#[test]
+fn a_watch_that_is_behind_does_not_take_away_a_lease_that_was_made_anew() {
+    let of = |version: &str| Lease { version: Version(version.to_owned()), ..held() };
+    let mut roster = roster_with(of("9"));
+    roster.on_seen_deleted(&of("8"), now(5).mono);
+    assert_eq!(roster.state(&id("a-0"), now(5)), Some(State::Ready));
+    roster.on_seen_deleted(&of("10"), now(5).mono);
+    assert_eq!(roster.state(&id("a-0"), now(5)), Some(State::Unknown));
+}
+
 #[test]
 fn an_id_known_from_objects_alone_is_waited_for() {
     let mut roster = roster_with(held());

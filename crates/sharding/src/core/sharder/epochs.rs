@@ -47,9 +47,8 @@ impl Sharder {
         }
         self.epochs.not_before.retain(|_, at| *at > now.mono);
         let mut uncovered: ById<Vec<ObjectName>> = BTreeMap::new();
-        for (name, work) in self.works.iter_mut() {
+        for (name, work) in self.works.draining() {
             if work.is_idle()
-                && work.is_draining()
                 && let Some(owner) = &work.object.shard
                 && work.epoch.is_none_or(|epoch| self.roster.epoch(owner) < epoch)
             {

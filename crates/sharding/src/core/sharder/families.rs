@@ -17,8 +17,9 @@ pub(super) enum Family {
     None,
     /// They will be looked for when the object has been given up. `from`: whose they are, if known.
     Wanted { from: Option<InstanceId> },
-    /// They are being looked for.
-    Listed { to: InstanceId },
+    /// They are being looked for. `is_outdated`: one of them has gone somewhere since that began, and
+    /// what is found may show it where it was before.
+    Listed { to: InstanceId, is_outdated: bool },
     /// These are on their way. When none is left, the object may follow.
     Moving { to: InstanceId, left: BTreeSet<ObjectName> },
     /// They are all there.
@@ -73,12 +74,14 @@ impl Sharder {
             }
             Family::Wanted { from } => {
                 let from = from.clone();
-                work.family = Family::Listed { to: to.clone() };
+                work.family = Family::Listed { to: to.clone(), is_outdated: false };
                 let from = self.whose_children(from);
                 self.works.listings.want(from, name.clone());
                 return false;
             }
-            Family::Listed { to } | Family::Moving { to, .. } | Family::Moved { to } => to.clone(),
+            Family::Listed { to, .. } | Family::Moving { to, .. } | Family::Moved { to } => {
+                to.clone()
+            }
         };
         let is_done = matches!(work.family, Family::Moved { .. });
         // Once children are on their way, the parent follows them, unless nobody awaits it there.
@@ -137,7 +140,10 @@ impl Sharder {
     /// Sends the children ahead.
     fn send_ahead(&mut self, name: &ObjectName, children: Vec<Object>, now: Now) {
         let Some(work) = self.works.get_mut(name) else { return };
-        let Family::Listed { to } = &work.family else { return };
+        let Family::Listed { to, is_outdated } = &mut work.family else { return };
+        if std::mem::take(is_outdated) {
+            return self.works.listings.want(None, name.clone());
+        }
         let to = to.clone();
         let elsewhere = children.into_iter().filter(|child| child.shard.as_ref() != Some(&to));
         let elsewhere: Vec<Object> = elsewhere.collect();
@@ -156,11 +162,16 @@ impl Sharder {
 
     pub(super) fn on_child_done(&mut self, parent: &ObjectName, child: &ObjectName, now: Moment) {
         let Some(work) = self.works.get_mut(parent) else { return };
-        let Family::Moving { to, left } = &mut work.family else { return };
-        left.remove(child);
-        if left.is_empty() {
-            work.family = Family::Moved { to: to.clone() };
-            self.works.look_at(parent, now);
+        match &mut work.family {
+            Family::Listed { is_outdated, .. } => *is_outdated = true,
+            Family::Moving { to, left } => {
+                left.remove(child);
+                if left.is_empty() {
+                    work.family = Family::Moved { to: to.clone() };
+                    self.works.look_at(parent, now);
+                }
+            }
+            _ => {}
         }
     }
 }

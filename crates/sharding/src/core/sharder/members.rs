@@ -79,7 +79,7 @@ impl Membership {
 // === impl Sharder ===
 
 impl Sharder {
-    pub(super) fn on_table_read(&mut self, kept: Option<Kept>, version: Version) {
+    pub(super) fn on_table_read(&mut self, kept: Option<Kept>, version: Version, now: Now) {
         self.membership.version = Some(version);
         if self.options.partitioning.algorithm == Algorithm::Ring {
             self.membership.table.get_or_insert_with(|| Table::Ring(Ring::default()));
@@ -91,8 +91,14 @@ impl Sharder {
             Some((epoch, slots)) => {
                 self.membership.epoch = epoch;
                 let read = Table::Slots(slots);
-                let before = self.membership.table.replace(read.clone());
-                self.passes.excuse(before.map(|before| before.donors(&read)).unwrap_or_default());
+                let before = self.membership.table.clone();
+                self.passes.excuse(before.iter().flat_map(|before| before.donors(&read)));
+                // Not what was gone by so far: the answer to a write was lost, or another leads too.
+                if before.is_some_and(|before| before != read) {
+                    self.adopt(read, now);
+                } else {
+                    self.membership.table = Some(read);
+                }
             }
             None => {
                 self.membership.is_lost = true;

@@ -26,10 +26,8 @@ pub enum Event {
     /// These Leases of the ring exist and no others.
     LeasesListed(Vec<Lease>),
     LeaseSeen(Box<Lease>),
-    LeaseDeleted {
-        id: InstanceId,
-        namespace: String,
-    },
+    /// As it was when it was deleted.
+    LeaseDeleted(Box<Lease>),
     /// Whether the API server refuses what a former owner writes.
     Fenced(bool),
     /// The namespaces whose objects the ring has.

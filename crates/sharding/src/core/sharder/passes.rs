@@ -30,8 +30,8 @@ pub(super) struct Passes {
     returned: BTreeSet<InstanceId>,
     /// The same, of the count that is under way or was the last.
     excused: BTreeSet<InstanceId>,
-    /// Instances that may have come back after children were taken from them, so that children of what
-    /// they have are with others. A count takes up those that are elsewhere than their parent belongs,
+    /// Instances that may have come back after children were taken from them, or were given parents whose
+    /// children had been taken, so that children of what they have are with others. A count takes up those that are elsewhere than their parent belongs,
     /// which tells of all where every parent is where it belongs.
     split: BTreeSet<InstanceId>,
     /// The same, as the count that is under way began.
@@ -125,12 +125,13 @@ impl Passes {
         self.returned.extend(ids);
     }
 
-    /// A child was taken from this instance, and its parent may never be.
+    /// A child was taken from this instance, and its parent may never be; or it was given a parent whose
+    /// children were taken before.
     pub(super) fn on_split(&mut self, id: InstanceId) {
         self.split.insert(id);
     }
 
-    fn is_split(&self, id: &InstanceId) -> bool {
+    pub(super) fn is_split(&self, id: &InstanceId) -> bool {
         self.split.contains(id) || self.split_before.contains(id)
     }
 

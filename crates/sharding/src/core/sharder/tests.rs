@@ -5,6 +5,7 @@ mod nowhere;
 mod orphans;
 mod rooms;
 mod stuck;
+mod tables;
 
 use jiff::Timestamp;
 

@@ -47,6 +47,8 @@ pub(super) struct Works {
     drains: BTreeSet<Token>,
     /// Drained and not yet with their new owner.
     moving: BTreeSet<ObjectName>,
+    /// Marked to be given up, for whatever time.
+    draining: BTreeSet<ObjectName>,
     /// To be drained when there is room, each once; never more than there are on their way.
     queued: BTreeSet<ObjectName>,
     /// Children that wait until their parent is settled, each on its way itself.
@@ -155,6 +157,11 @@ impl Works {
         self.all.contains_key(name)
     }
 
+    pub(super) fn is_writing(&self, name: &ObjectName) -> bool {
+        let work = self.all.get(name);
+        work.is_some_and(|work| matches!(work.doing, Some((_, Doing::Write(_)))))
+    }
+
     /// A list may be behind what was written: the object is read before anybody is accused.
     pub(super) fn suspect(&mut self, name: &ObjectName) {
         if let Some(work) = self.all.get_mut(name) {
@@ -170,8 +177,13 @@ impl Works {
         self.all.get(name).map(|work| work.object.uid.clone())
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&ObjectName, &mut Work)> {
-        self.all.iter_mut()
+    /// Those that are marked to be given up: few of very many.
+    pub(super) fn draining(&self) -> impl Iterator<Item = (&ObjectName, &Work)> {
+        debug_assert!(
+            self.all.iter().all(|(name, it)| it.is_draining() == self.draining.contains(name)),
+            "what is marked is known to be"
+        );
+        self.draining.iter().filter_map(|name| Some((name, self.all.get(name)?)))
     }
 
     /// Everything is to be judged again.
@@ -206,7 +218,7 @@ impl Works {
     /// What was taken by force had no chance to send its children ahead: they follow now.
     fn gather_children(&mut self, name: &ObjectName, to: &InstanceId, from: Option<InstanceId>) {
         let Some(work) = self.all.get_mut(name).filter(|work| work.has_children) else { return };
-        work.family = Family::Listed { to: to.clone() };
+        work.family = Family::Listed { to: to.clone(), is_outdated: false };
         self.listings.want(from, name.clone());
     }
 
@@ -268,6 +280,7 @@ impl Works {
     pub(super) fn remove(&mut self, name: &ObjectName) -> Option<Work> {
         self.agenda.remove(name);
         self.moving.remove(name);
+        self.draining.remove(name);
         self.queued.remove(name);
         let work = self.all.remove(name)?;
         if let Role::Child { parent, .. } = &work.role {
@@ -326,7 +339,24 @@ impl Works {
             is_suspect: false,
         };
         self.all.insert(name.clone(), work);
+        self.on_taken_in(&name);
         self.agenda.set(&name, now);
+    }
+
+    /// Takes in how an object stands, by the word of the server.
+    fn on_told(&mut self, name: &ObjectName, object: Object) {
+        if let Some(work) = self.all.get_mut(name) {
+            work.on_told(object);
+            self.on_taken_in(name);
+        }
+    }
+
+    fn on_taken_in(&mut self, name: &ObjectName) {
+        if self.all.get(name).is_some_and(Work::is_draining) {
+            self.draining.insert(name.clone());
+        } else {
+            self.draining.remove(name);
+        }
     }
 
     /// Whether one more object may be marked to be given up.
@@ -382,6 +412,7 @@ impl Sharder {
                 // A watch may be behind what a lost answer would have told.
                 let name = object.name.clone();
                 work.take_in(object);
+                self.works.on_taken_in(&name);
                 self.works.look_at(&name, now);
             }
             return;
@@ -405,6 +436,7 @@ impl Sharder {
             if work.doing.is_none() && object.version.is_newer_than(&work.object.version) {
                 let name = object.name.clone();
                 work.take_in(object);
+                self.works.on_taken_in(&name);
                 self.works.look_at(&name, now);
             }
             return;

@@ -125,6 +125,10 @@ impl World {
             (Command::Tell(Told::Strayed { object, carries }), None) if !self.plot.is_rough => {
                 panic!("{object} is told to be labelled for {carries} by somebody, and nobody does")
             }
+            (Command::Tell(Told::Stuck { object, .. }), _) => {
+                self.left_behind.insert(object.name.clone());
+                return;
+            }
             (Command::Tell(_), _) => return,
             (Command::WriteLease { token, lease, .. }, Some(Fault::DeadMoveWithoutHold))
                 if is_acquired(lease) =>

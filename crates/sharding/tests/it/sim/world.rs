@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sharding::core::history::{Fact, History, Terms, Violation};
+use sharding::core::history::{Breach, Fact, History, Terms, Violation};
 use sharding::core::instance;
 use sharding::core::key::{KeyMode, Kinds, MainKind};
 use sharding::core::object::{Controller, GroupKind, Object, ObjectName, Uid, Version};
@@ -57,6 +57,9 @@ pub(crate) struct World {
     requests: u64,
     /// Requests that nobody has answered yet.
     open: BTreeSet<u64>,
+    /// Objects that a sharder has told it cannot write, by name: a parent that is nobody's does not wait
+    /// for such a child.
+    pub(crate) left_behind: BTreeSet<String>,
 }
 
 /// A process of either kind.
@@ -159,6 +162,7 @@ impl World {
             created: 0,
             requests: 0,
             open: BTreeSet::new(),
+            left_behind: BTreeSet::new(),
         };
         world.open();
         world
@@ -212,7 +216,14 @@ impl World {
 
     pub(crate) fn tell_history(&mut self, fact: Fact) -> Result<(), Violation> {
         let wall = self.wall();
-        self.history.on(wall, fact)
+        let is_left_behind = |violation: &Violation| match &*violation.breach {
+            Breach::ParentFirst { child, .. } => self.left_behind.contains(child),
+            _ => false,
+        };
+        match self.history.on(wall, fact) {
+            Err(violation) if is_left_behind(&violation) => Ok(()),
+            told => told,
+        }
     }
 
     fn dated(&self, violation: &Violation) -> String {

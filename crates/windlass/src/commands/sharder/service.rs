@@ -26,7 +26,7 @@ pub(super) fn run(arguments: RunArgs) -> Outcome {
     tracing::info!(version, identity, "starting the sharder");
     let connection = kube::client_options(&arguments.cluster.connect);
     let sharder = Some(Sharder { options, connection });
-    lifecycle::serve(Parts { sharder, ..Parts::default() }, |ready| {
+    lifecycle::serve_on_one_thread(Parts { sharder, ..Parts::default() }, |ready| {
         if let Some(address) = ready.sharder() {
             tracing::info!(%address, "serving health and metrics");
         }

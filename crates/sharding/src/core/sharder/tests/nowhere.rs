@@ -11,8 +11,7 @@ fn state(stage: &Stage, id: &str) -> Option<State> {
 /// `a` had `x`, and its Lease has vanished so long ago that one is to be created for it.
 fn with_vanished() -> Stage {
     let mut stage = Stage::settled(&["a", "b"], vec![object("x", 5, Some("a"))]);
-    let (id, namespace) = ("a".parse().unwrap(), "shop".to_owned());
-    stage.tell(Event::LeaseDeleted { id, namespace });
+    stage.tell(Event::LeaseDeleted(Box::new(lease("a", 100))));
     stage.pass(secs(14));
     stage.renew(&["b"], 20);
     stage.answer_all();

@@ -187,7 +187,7 @@ fn a_lease_that_is_made_anew_tells_again_that_there_is_something_to_give_up() {
     stage.answer(token, Answer::Lease(Box::new(Lease { version, ..raised })));
     stage.pass(D / 5);
     assert!(!stage.has_lease_request(), "it has been told");
-    stage.tell(Event::LeaseDeleted { id: "a".parse().unwrap(), namespace: "shop".to_owned() });
+    stage.tell(Event::LeaseDeleted(Box::new(lease("a", 100))));
     stage.tell(Event::LeaseSeen(Box::new(lease("a", 12))));
     stage.answer_all();
     let (_, raised) = stage.lease_request();

@@ -3,8 +3,10 @@
 use super::{Doing, FAILURES_MAX, REFUSALS_MAX, REREADS_MAX, RETRY_AFTER, RETRY_MAX, Work};
 use crate::core::handover::{Owner, Step};
 use crate::core::key::Role;
+use crate::core::names::InstanceId;
 use crate::core::object::{Object, ObjectName};
 use crate::core::sharder::Sharder;
+use crate::core::sharder::families::Family;
 use crate::core::sharder::message::{Answer, Command, News, Token};
 use crate::core::time::Now;
 
@@ -21,6 +23,10 @@ impl Sharder {
         self.works.drains.remove(&token);
         let Some(work) = self.works.all.get_mut(&name) else { return };
         let Some((_, doing)) = work.doing.take_if(|(asked, _)| *asked == token) else { return };
+        if matches!(doing, Doing::Write(_)) {
+            self.works.wake_children(&name, now.mono);
+        }
+        let Some(work) = self.works.all.get_mut(&name) else { return };
         match (doing, answer) {
             (Doing::ReadParent { generation }, _) if generation != self.membership.generation() => {
                 self.works.look_at(&name, now.mono);
@@ -33,7 +39,10 @@ impl Sharder {
                 self.on_written(&name, &step, *object, now);
             }
             (Doing::Read, Answer::Object(object)) => {
-                work.on_told(*object);
+                let from = work.object.shard.clone();
+                self.works.on_told(&name, *object);
+                self.note_taken(&name, from);
+                let Some(work) = self.works.all.get_mut(&name) else { return };
                 // Somebody of the ring may have adopted an orphan meanwhile.
                 if work.role == Role::Foreign {
                     work.role = self.options.kinds.role(&work.object);
@@ -59,10 +68,8 @@ impl Sharder {
         (work.rereads, work.failures, work.refusals) = (0, 0, 0);
         let from = work.object.shard.clone();
         let from_before = from.clone();
-        work.on_told(object);
-        if let (Step::TakeOver(_), Role::Child { .. }, Some(from)) = (step, &work.role, &from) {
-            self.passes.on_split(from.clone());
-        }
+        self.works.on_told(name, object);
+        self.note_taken(name, from.clone());
         let object = name.clone();
         let news = match (step, from) {
             (Step::Assign(_), _) => Some(News::Assigned { object }),
@@ -81,6 +88,22 @@ impl Sharder {
             self.works.moving.remove(name);
         }
         self.works.look_at(name, now.mono);
+    }
+
+    /// It may have been taken from an instance that is gone. Children went where the table of that time
+    /// sent them, and it may have turned before their parent went.
+    fn note_taken(&mut self, name: &ObjectName, from: Option<InstanceId>) {
+        let (Some(work), Some(from)) = (self.works.all.get(name), from) else { return };
+        let to = work.object.shard.clone();
+        match (&work.role, &work.family) {
+            _ if to.as_ref() == Some(&from) => {}
+            (_, Family::Following { .. }) => {}
+            (Role::Child { .. }, _) => self.passes.on_split(from),
+            (Role::Main { .. }, _) if self.passes.is_split(&from) => {
+                to.into_iter().for_each(|to| self.passes.on_split(to));
+            }
+            _ => {}
+        }
     }
 
     /// Read again at once, a few times; then it has to wait.

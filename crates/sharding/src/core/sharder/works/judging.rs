@@ -40,8 +40,12 @@ impl Sharder {
         }
         let verdict = match (&work.role, &work.family) {
             (Role::Foreign, _) => judge_orphan(&work.object),
+            // Its parent goes by it, and what a list has shown may be from before it was sent elsewhere.
             (_, Family::Following { to }) if work.object.shard.as_ref() == Some(to) => {
-                Verdict::Settled
+                match work.is_confirmed() {
+                    true => Verdict::Settled,
+                    false => return self.reread(name),
+                }
             }
             (_, Family::Following { to }) => Verdict::Write(Step::Follow(to.clone())),
             // It has its owner, and its children are on their way there.
@@ -52,7 +56,11 @@ impl Sharder {
                 judge_child_outside(&work.object, None)
             }
             (Role::Main { key }, _) => self.verdict(&work.object, key, work.epoch, now),
-            (Role::Child { key, .. }, _) => match self.owner_of(&work.object, now) {
+            (Role::Child { key, parent }, _) => match self.owner_of(&work.object, now) {
+                // What is under way may give its parent to that very instance.
+                Some(Owner::Gone { .. }) if self.works.is_writing(parent) => {
+                    Verdict::Wait(Wait::Parent)
+                }
                 Some(Owner::Gone { .. }) => self.verdict(&work.object, key, None, now),
                 _ => return self.ask_parent(name, now),
             },

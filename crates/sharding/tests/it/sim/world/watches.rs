@@ -37,10 +37,7 @@ impl World {
     fn shown_to_sharder(&self, change: &Change) -> Option<News> {
         let event = match change {
             Change::Lease { after: Some(lease), .. } => Event::LeaseSeen(Box::new(lease.clone())),
-            Change::Lease { before, after: None } => {
-                let before = before.as_ref()?;
-                Event::LeaseDeleted { id: before.id.clone(), namespace: before.namespace.clone() }
-            }
+            Change::Lease { before, after: None } => Event::LeaseDeleted(Box::new(before.clone()?)),
             Change::Object { after: Some(object), .. } if object.shard.is_none() => {
                 if self.server.kinds.role(object) == Role::Foreign {
                     return None;
