@@ -9,7 +9,7 @@ use registry::{GroupId, NodeName};
 use super::act::mark_node;
 use super::term::{Sight, Term, TermError};
 use super::{Driver, tell};
-use crate::cluster::{Cluster, Event, Mark};
+use crate::cluster::{About, Cluster, Event, Mark};
 use crate::core::{Command, Config, Effect, End, Evicted, PodKey, Reply, World};
 use crate::provider::Provider;
 use crate::record::{Change, Entry};
@@ -175,11 +175,12 @@ async fn evict<P: Provider, C: Cluster>(
     grace_secs: i64,
     world: &World,
 ) -> Evicted {
-    match driver.cluster.evict(pod, grace_secs).await {
+    let uid = tell::uid_of(pod, world);
+    match driver.cluster.evict(pod, uid.as_deref(), grace_secs).await {
         Ok(Evicted::Accepted) => {
             driver.metrics.on_evicted();
             driver.cluster.tell(Event {
-                about: tell::about_pod(pod, world),
+                about: About::Pod { key: pod.clone(), uid },
                 reason: "ScaleDown",
                 is_warning: false,
                 note: format!("deleting pod for node scale down of {node}"),
