@@ -150,15 +150,19 @@ fn template(
     sample: &Sample,
     config: &Config,
 ) -> Result<GroupTemplate, quantity::Error> {
-    let bare = cluster.template(&sample.node, Vec::new())?;
-    let made = world.daemon_sets.iter().map(|set| daemon(set));
-    let mirrors = sample.mirrors.iter().map(|pod| Pod::clone(&pod.kind));
     let (mut classes, mut pods) = (Vec::new(), Vec::new());
-    let wanted: Vec<_> = made.chain(mirrors).collect();
-    let compiled: Vec<_> = wanted.iter().map(|pod| cluster.compile(pod, &world.volumes)).collect();
+    for pod in &sample.mirrors {
+        // Kubelets start these without asking whether they fit, so taints do not keep them away.
+        let Ok(class) = cluster.compile_bound(&pod.kind) else { continue };
+        classes.push(class);
+        pods.push(Pod::clone(&pod.kind));
+    }
+    let bare = cluster.template(&sample.node, classes.clone())?;
+    let made: Vec<_> = world.daemon_sets.iter().map(|set| daemon(set)).collect();
+    let compiled: Vec<_> = made.iter().map(|pod| cluster.compile(pod, &world.volumes)).collect();
     let mut trial = cluster.fork();
     let node = trial.add_from(&bare);
-    for (pod, class) in wanted.into_iter().zip(compiled) {
+    for (pod, class) in made.into_iter().zip(compiled) {
         // What cannot be told is not counted: the node is then found fuller than planned, and more
         // is asked for in the next iteration.
         let Some(class) = class.ok().filter(|class| trial.fits(*class, node)) else { continue };

@@ -162,6 +162,19 @@ fn a_template_is_taken_from_a_node_that_is_there() {
     );
 }
 
+/// Static pods tolerate what evicts and nothing that only keeps others away. Left out of the template, they
+/// let a pod fit every new node in thought and none in truth, and the group grew to its end.
+#[test]
+fn pods_that_come_with_the_machine_are_on_new_ones_whatever_their_taints() {
+    check(
+        "{groups: [{id: a}], nodes: [{name: n, group: a, taints: [{key: only, value: gpu, effect: NoSchedule}]}], pods: [{name: proxy-n, node: n, cpu: 500m, namespace: kube-system, annotations: {kubernetes.io/config.mirror: x}, spec: {containers: [], tolerations: [{operator: Exists, effect: NoExecute}]}}, {name: x, node: n, cpu: 3500m, app: x}, {name: p, cpu: 4, app: p, spec: {containers: [], tolerations: [{operator: Exists}]}}]}",
+        expect![[r#"
+            a: of no help
+            default/p: {GroupId("a"): "Insufficient cpu: requested 4000m, used 500m of 4000m"}
+        "#]],
+    );
+}
+
 const TWO_ALIKE: &str = "{groups: [{id: a, new: {}, target: 1}, {id: b, new: {}, labels: {topology.kubernetes.io/zone: z2}}, {id: c, new: {}, labels: {disk: fast}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: p1, cpu: 3, app: p}, {name: p2, cpu: 3, app: p}, {name: p3, cpu: 3, app: p}]}";
 
 #[test]
