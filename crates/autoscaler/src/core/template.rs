@@ -95,17 +95,25 @@ fn sample(
 
 /// A node without what is its own: how it fares, and what befalls it.
 fn sanitized(node: &Node, config: &Config) -> Node {
-    let mut node = node.clone();
+    let mut node = lasting(node, config);
     node.metadata = ObjectMeta { labels: node.metadata.labels, ..ObjectMeta::default() };
     if let Some(spec) = &mut node.spec {
         spec.unschedulable = None;
         spec.provider_id = None;
-        spec.taints.iter_mut().for_each(|taints| taints.retain(|taint| is_lasting(taint, config)));
     }
     if let Some(status) = &mut node.status {
         let capacity = status.capacity.take();
         let allocatable = status.allocatable.take();
         *status = NodeStatus { capacity, allocatable, ..NodeStatus::default() };
+    }
+    node
+}
+
+/// A node as it is once it can be used: with no taint that passes.
+fn lasting(node: &Node, config: &Config) -> Node {
+    let mut node = node.clone();
+    if let Some(spec) = &mut node.spec {
+        spec.taints.iter_mut().for_each(|taints| taints.retain(|taint| is_lasting(taint, config)));
     }
     node
 }
@@ -132,8 +140,8 @@ pub(super) fn templates(
     let mut templates = Templates::default();
     for group in groups {
         let provided = || {
-            let node = world.groups.get(group)?.template.clone()?;
-            Some(Sample { node, mirrors: Vec::new() })
+            let node = world.groups.get(group)?.template.as_ref()?;
+            Some(Sample { node: Arc::new(lasting(node, config)), mirrors: Vec::new() })
         };
         let Some(sample) = samples.get(group).cloned().or_else(provided) else { continue };
         match template(cluster, world, &sample, config) {

@@ -175,6 +175,22 @@ fn pods_that_come_with_the_machine_are_on_new_ones_whatever_their_taints() {
     );
 }
 
+/// They will be gone when the node can be used.
+#[test]
+fn startup_taints_of_a_providers_template_keep_no_pod_away() {
+    let yaml = "{groups: [{id: a, new: {}, taints: [{key: agent-not-ready, effect: NoSchedule}, {key: startup-taint.cluster-autoscaler.kubernetes.io/net, effect: NoSchedule}]}, {id: b, new: {}, taints: [{key: only, value: gpu, effect: NoSchedule}]}], pods: [{name: p, cpu: 2, app: p}]}";
+    let scene = Scene::new(yaml).with(|it| _ = it.startup_taints.insert("agent-not-ready".into()));
+    check_scene(
+        scene,
+        expect![[r#"
+        a: grows by 1
+        b: of no help
+        default/p: brings nodes of [GroupId("a")]
+        call: a 0 + 1
+    "#]],
+    );
+}
+
 const TWO_ALIKE: &str = "{groups: [{id: a, new: {}, target: 1}, {id: b, new: {}, labels: {topology.kubernetes.io/zone: z2}}, {id: c, new: {}, labels: {disk: fast}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: p1, cpu: 3, app: p}, {name: p2, cpu: 3, app: p}, {name: p3, cpu: 3, app: p}]}";
 
 #[test]
