@@ -135,6 +135,16 @@ fn a_pod_that_does_not_go_goes_with_a_node_that_is_lost() {
     assert_eq!(removal.after(10), ["delete"]);
 }
 
+/// Nobody had asked whether it is in use, or whether its pods have room elsewhere; it went all the same.
+#[test]
+fn a_node_that_is_ready_again_stays() {
+    let mut removal = Removal::of(", unready: 10", POD).tainted();
+    assert_eq!(removal.after(1), ["evict default/p 30s"]);
+    removal.scene.words.nodes[1].unready = None;
+    removal.scene.run();
+    assert_eq!(removal.after(1), ["lift: it is Ready again"]);
+}
+
 #[test]
 fn what_comes_meanwhile_may_keep_the_node() {
     let mut removal = Removal::new("").tainted();
