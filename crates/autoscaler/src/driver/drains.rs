@@ -71,7 +71,7 @@ impl Term {
             Entry::Stepped { now, change, commands, ends }
         });
         for end in ends {
-            self.memory.on_drain_end(&end, now);
+            self.memory.on_drain_end(&end, now, config);
             tell_end(driver, &end, world);
         }
         let (calls, writes): (Vec<_>, Vec<_>) =
@@ -136,10 +136,10 @@ impl Term {
         (node, reply): (&NodeName, Reply),
         world: &World,
     ) {
-        let now = (driver.clock)();
+        let (now, config) = ((driver.clock)(), &driver.options.plans);
         let copy = (node, &reply);
         self.log.enter(|| Entry::Replied { now, node: copy.0.clone(), reply: copy.1.clone() });
-        if let Some(end) = self.memory.on_drain_reply(node, reply, now) {
+        if let Some(end) = self.memory.on_drain_reply((node, reply), now, config) {
             tell_end(driver, &end, world);
         }
     }
