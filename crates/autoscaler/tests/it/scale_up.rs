@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use autoscaler::core::{Account, Call, GroupVerdict, PodVerdict, Subject};
+use autoscaler::core::{Account, Call, Effect, EventReason, GroupVerdict, PodVerdict, Subject};
 use expect_test::{Expect, expect};
 use fit::expand::{Expander, Priorities};
 use registry::{Action, Outcome, Step};
@@ -319,6 +319,27 @@ fn pods_are_told_in_upstreams_words() {
             "default/huge NotTriggerScaleUp: pod didn't trigger scale-up: 1 Insufficient cpu, 1 max node group size reached",
         ]
     );
+}
+
+/// They were told of nodes that nobody had been asked for.
+#[test]
+fn pods_are_told_of_increases_that_were_made() {
+    let told = |scene: &mut Scene| {
+        let mut events = scene.run().events;
+        events.retain(|event| event.reason == EventReason::TriggeredScaleUp);
+        events.into_iter().map(|event| event.message).collect::<Vec<_>>()
+    };
+    let alike = || Scene::new(TWO_ALIKE).with(|it| it.scale_up.balances_similar_groups = true);
+    let whole = "pod triggered scale-up: [{a 1->2 (max: 10)} {b 0->2 (max: 10)}]";
+    assert_eq!(told(&mut alike()), [whole; 3]);
+    for effect in [Effect::Failed("quota".to_owned()), Effect::Stale] {
+        let mut scene = alike();
+        scene.struck = Some(("b".to_owned(), effect.clone()));
+        assert_eq!(told(&mut scene), ["pod triggered scale-up: [{a 1->2 (max: 10)}]"; 3]);
+        scene = alike();
+        scene.effect = effect;
+        assert_eq!(told(&mut scene), [""; 0]);
+    }
 }
 
 #[test]
