@@ -49,9 +49,11 @@ pub trait Cluster: Send + Sync {
         mark: &Mark,
     ) -> impl Future<Output = Result<bool, Error>> + Send;
 
+    /// Not another pod that has its name by now.
     fn evict(
         &self,
         pod: &PodKey,
+        uid: Option<&str>,
         grace_secs: i64,
     ) -> impl Future<Output = Result<Evicted, Error>> + Send;
 

@@ -19,8 +19,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node, ObjectReference, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Status;
 use kube::{Api, Client};
 use kubekit::events::{self, Severity};
 use kubekit::failure::Failure;
@@ -191,14 +193,18 @@ impl Cluster for Kubernetes {
         }
     }
 
-    async fn evict(&self, pod: &PodKey, grace_secs: i64) -> Result<Evicted, Error> {
+    async fn evict(
+        &self,
+        pod: &PodKey,
+        uid: Option<&str>,
+        grace_secs: i64,
+    ) -> Result<Evicted, Error> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
         let what = || format!("evict the pod {pod}");
-        let grace = u32::try_from(grace_secs).unwrap_or(u32::MAX);
-        let delete = DeleteParams::default().grace_period(grace);
-        let params = EvictParams { delete_options: Some(delete), ..EvictParams::default() };
-        match answered(what, pods.evict(&pod.name, &params)).await {
-            Ok(_) => Ok(Evicted::Accepted),
+        let (params, wanted) = (PostParams::default(), eviction(pod, uid, grace_secs));
+        let asked = pods.create_subresource("eviction", &pod.name, &params, &wanted);
+        match answered(what, asked).await {
+            Ok(Status { .. }) => Ok(Evicted::Accepted),
             Err(error) => match code(&error) {
                 Some(404) => Ok(Evicted::Gone),
                 Some(429) => Ok(Evicted::Refused),
@@ -212,6 +218,25 @@ impl Cluster for Kubernetes {
         let severity = if is_warning { Severity::Warning } else { Severity::Normal };
         let regarding = self.reference(about);
         self.events.publish(events::Event { regarding, severity, reason, action: ACTION, note });
+    }
+}
+
+/// Written here, since `Api::evict` calls the options by a name that no API server knows, and so asks for
+/// every pod's own grace.
+fn eviction(pod: &PodKey, uid: Option<&str>, grace_secs: i64) -> Eviction {
+    let preconditions =
+        uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
+    Eviction {
+        metadata: ObjectMeta {
+            name: Some(pod.name.clone()),
+            namespace: Some(pod.namespace.clone()),
+            ..ObjectMeta::default()
+        },
+        delete_options: Some(DeleteOptions {
+            grace_period_seconds: Some(grace_secs),
+            preconditions,
+            ..DeleteOptions::default()
+        }),
     }
 }
 
@@ -231,5 +256,22 @@ fn code(error: &Error) -> Option<u16> {
     match error {
         Error::Failed { source, .. } => source.refusal().map(|status| status.code),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn an_eviction_is_of_one_pod_and_has_its_grace() {
+        let pod = PodKey { namespace: "default".to_owned(), name: "web-0".to_owned() };
+        let written = |uid| serde_json::to_string(&eviction(&pod, uid, 30)).unwrap();
+        expect![[r#"{"apiVersion":"policy/v1","kind":"Eviction","deleteOptions":{"gracePeriodSeconds":30,"preconditions":{"uid":"u"}},"metadata":{"name":"web-0","namespace":"default"}}"#]]
+            .assert_eq(&written(Some("u")));
+        expect![[r#"{"apiVersion":"policy/v1","kind":"Eviction","deleteOptions":{"gracePeriodSeconds":30},"metadata":{"name":"web-0","namespace":"default"}}"#]]
+            .assert_eq(&written(None));
     }
 }

@@ -305,7 +305,7 @@ impl Metrics {
     pub(crate) fn on_called(&self, call: &Call) {
         match call {
             Call::Increase { delta, .. } => _ = self.scaled_up.inc_by((*delta).into()),
-            Call::Delete { machine, .. } if machine.node.is_none() => {
+            Call::Delete { machine, .. } if machine.reason == RemovalReason::LongUnregistered => {
                 self.old_unregistered.inc();
             }
             Call::Delete { .. } | Call::Decrease { .. } => {}
@@ -405,7 +405,7 @@ mod tests {
     use prometheus_client::encoding::text::encode;
 
     use super::*;
-    use crate::core::Against;
+    use crate::core::{Against, Machine};
 
     #[test]
     fn what_a_limit_keeps_is_counted_by_upstreams_names() {
@@ -431,5 +431,15 @@ mod tests {
             );
             assert!(text.contains(&line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn what_could_not_be_created_is_not_counted_as_never_registered() {
+        let metrics = Metrics::new(&mut Registry::default());
+        for reason in [RemovalReason::CreateFailed, RemovalReason::LongUnregistered] {
+            let machine = Machine { instance: "i".into(), node: None, reason };
+            metrics.on_called(&Call::Delete { group: "pool".into(), machine, floor: 0 });
+        }
+        assert_eq!(metrics.old_unregistered.get(), 1);
     }
 }

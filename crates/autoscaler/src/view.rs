@@ -66,8 +66,13 @@ struct Answer {
 // === impl Shown ===
 
 impl Shown {
+    /// What was seen while it led soon is so no more, and nothing in an explanation says how old it is.
     pub(crate) fn set_standing(&self, standing: Standing) {
-        self.0.lock().standing = standing;
+        let mut view = self.0.lock();
+        if matches!(standing, Standing::Standby { .. }) {
+            *view = View::default();
+        }
+        view.standing = standing;
     }
 
     pub(crate) fn set_fault(&self, fault: String) {
@@ -186,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_a_provider_cannot_do_is_shown_on_the_group() {
+    /// Shows a group.
+    fn shown(unsupported: Vec<Method>) -> Shown {
         let now = "2026-03-01T08:00:00Z".parse().unwrap();
         let group = Group {
             id: "pool".into(),
@@ -205,11 +210,29 @@ mod tests {
             registry,
             account: Account::default(),
             drains: Drains::default(),
-            unsupported: [("pool".into(), vec![Method::NodeGroupDeleteNodes])].into(),
+            unsupported: [("pool".into(), unsupported)].into(),
             now,
         });
-        let words = shown.explain("pool").unwrap();
+        shown
+    }
+
+    #[test]
+    fn what_a_provider_cannot_do_is_shown_on_the_group() {
+        let words = shown(vec![Method::NodeGroupDeleteNodes]).explain("pool").unwrap();
         let expected = "\nlacks    NodeGroupDeleteNodes: the provider does not support it";
         assert!(words.ends_with(expected), "{words}");
+    }
+
+    /// A replica that had led told for good what was so at the end of that.
+    #[test]
+    fn who_leads_no_more_shows_nothing_of_that_time() {
+        let shown = shown(Vec::new());
+        shown.set_standing(Standing::Leading);
+        assert!(shown.explain("pool").is_some());
+        shown.set_fault("the lead is lost".to_owned());
+        shown.set_standing(Standing::Standby { leader: Some("other".to_owned()) });
+        assert_eq!(shown.explain("pool"), None);
+        let standby = r#"{"identity":"me","standing":{"standby":{"leader":"other"}}}"#;
+        assert_eq!(shown.status("me"), standby);
     }
 }

@@ -221,6 +221,10 @@ impl Drains {
             if halt {
                 drain.give_up("the cluster is unhealthy");
             }
+            // Neither its use nor whether there is room for its pods was asked, since it was lost.
+            if drain.order.is_lost() && is_ready(registry, name) {
+                drain.give_up("it is Ready again");
+            }
             let surroundings = Surroundings {
                 now,
                 options: &config.scale_down.drain_rules,
@@ -243,6 +247,11 @@ impl Drains {
         }
         end
     }
+}
+
+/// Whether it was when it was last looked at, but for its taint.
+fn is_ready(registry: &Registry, node: &NodeName) -> bool {
+    registry.node(node).is_some_and(|view| view.readiness.is_ready())
 }
 
 // === impl Drain ===

@@ -60,7 +60,8 @@ pub struct Iteration<'a> {
     /// Groups whose size was changed, or was tried to be.
     touched: BTreeSet<GroupId>,
     has_fixed_sizes: bool,
-    has_grown: bool,
+    /// Groups that were asked for more, and may have heard it.
+    grown: BTreeSet<GroupId>,
 }
 
 /// What is to be done next.
@@ -145,7 +146,7 @@ impl<'a> Iteration<'a> {
             current: None,
             touched: BTreeSet::new(),
             has_fixed_sizes: false,
-            has_grown: false,
+            grown: BTreeSet::new(),
         }
     }
 
@@ -182,6 +183,7 @@ impl<'a> Iteration<'a> {
                     self.end_scale_up(thought, *scale_up);
                 }
                 Stage::Growing(thought, filled) => {
+                    tell::scale_up(&mut self.account, &self.grown);
                     self.begin_scale_down(thought, *filled, registry, memory);
                 }
                 Stage::ScalingDown(thought, totals, filled, mut scale_down) => {
@@ -193,7 +195,8 @@ impl<'a> Iteration<'a> {
                     self.end_scale_down(&thought, choice, registry, memory);
                 }
                 Stage::Marking => {
-                    let was_productive = self.has_grown || !self.account.removals.is_empty();
+                    let was_productive =
+                        !self.grown.is_empty() || !self.account.removals.is_empty();
                     self.end(Ending::Complete { was_productive });
                 }
                 Stage::Ended => return Next::Ended,
@@ -239,7 +242,7 @@ impl<'a> Iteration<'a> {
         }
         match call {
             Call::Increase { .. } if effect.may_have_happened() => {
-                self.has_grown = true;
+                self.grown.insert(group.clone());
                 memory.times.added = memory.times.added.max(Some(now));
             }
             // Without an answer nothing is fixed yet, and others must not wait for one that may never
@@ -309,7 +312,6 @@ impl<'a> Iteration<'a> {
         // From here on it is thought about the cluster with those pods; this one is only in its way.
         thought.snapshot.cluster = Cluster::new(&BTreeMap::new());
         let Planned { plan, groups, pods, filled, seated, totals } = scale_up.finish();
-        tell::scale_up(&mut self.account, plan.as_ref(), &pods, &groups);
         (self.account.groups, self.account.pods) = (groups, pods);
         self.queue.extend(plan.iter().flat_map(increases));
         self.account.scale_up = plan;

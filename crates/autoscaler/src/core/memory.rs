@@ -13,8 +13,9 @@ use registry::{GroupId, NodeName};
 use serde::{Deserialize, Serialize};
 
 use super::action::Effect;
+use super::config::Config;
 use super::drain::{Drains, End, Reply};
-use super::scale_down::Against;
+use super::scale_down::{Against, Order, Reason};
 use super::template::Sample;
 
 /// A group whose provider refused, or did not answer, is left alone for this long …
@@ -124,19 +125,24 @@ impl Memory {
     }
 
     /// Takes in what came of a command of a removal, and says if the removal is over.
-    pub fn on_drain_reply(&mut self, node: &NodeName, reply: Reply, now: Timestamp) -> Option<End> {
+    pub fn on_drain_reply(
+        &mut self,
+        (node, reply): (&NodeName, Reply),
+        now: Timestamp,
+        config: &Config,
+    ) -> Option<End> {
         if let Reply::Deleted(Effect::Failed(_)) = reply
             && let Some(group) = self.drains.group_of(node).cloned()
         {
             self.on_refused(&group, now);
         }
         let end = self.drains.on_reply(node, reply, now)?;
-        self.on_drain_end(&end, now);
+        self.on_drain_end(&end, now, config);
         Some(end)
     }
 
     /// Takes in that a removal is over.
-    pub fn on_drain_end(&mut self, end: &End, now: Timestamp) {
+    pub fn on_drain_end(&mut self, end: &End, now: Timestamp, config: &Config) {
         match end {
             End::HandedOver { order, is_confirmed } => {
                 match is_confirmed {
@@ -145,8 +151,22 @@ impl Memory {
                 }
                 self.times.deleted = self.times.deleted.max(Some(now));
             }
-            End::RolledBack { .. } => self.times.failed = self.times.failed.max(Some(now)),
+            End::RolledBack { order, why } => {
+                self.times.failed = self.times.failed.max(Some(now));
+                let until = now.saturating_add(config.scale_down.unremovable_recheck);
+                self.on_rolled_back(order, why, (now, until.unwrap_or(Timestamp::MAX)));
+            }
             End::Vanished(_) => {}
+        }
+    }
+
+    /// The time of a node that was unneeded starts anew. One that was lost is due at once, before all others:
+    /// if its pods cannot be made to go, no other drain would ever have its turn. What the provider refused
+    /// is tried again as its group may be.
+    fn on_rolled_back(&mut self, order: &Order, why: &str, (now, until): (Timestamp, Timestamp)) {
+        if order.is_lost() && self.retry(&order.group, now).is_none() {
+            let why = Against::new(Reason::UnexpectedError, why);
+            self.unremovable.insert(order.node.clone(), Unremovable { until, why });
         }
     }
 

@@ -95,17 +95,25 @@ fn sample(
 
 /// A node without what is its own: how it fares, and what befalls it.
 fn sanitized(node: &Node, config: &Config) -> Node {
-    let mut node = node.clone();
+    let mut node = lasting(node, config);
     node.metadata = ObjectMeta { labels: node.metadata.labels, ..ObjectMeta::default() };
     if let Some(spec) = &mut node.spec {
         spec.unschedulable = None;
         spec.provider_id = None;
-        spec.taints.iter_mut().for_each(|taints| taints.retain(|taint| is_lasting(taint, config)));
     }
     if let Some(status) = &mut node.status {
         let capacity = status.capacity.take();
         let allocatable = status.allocatable.take();
         *status = NodeStatus { capacity, allocatable, ..NodeStatus::default() };
+    }
+    node
+}
+
+/// A node as it is once it can be used: with no taint that passes.
+fn lasting(node: &Node, config: &Config) -> Node {
+    let mut node = node.clone();
+    if let Some(spec) = &mut node.spec {
+        spec.taints.iter_mut().for_each(|taints| taints.retain(|taint| is_lasting(taint, config)));
     }
     node
 }
@@ -132,8 +140,8 @@ pub(super) fn templates(
     let mut templates = Templates::default();
     for group in groups {
         let provided = || {
-            let node = world.groups.get(group)?.template.clone()?;
-            Some(Sample { node, mirrors: Vec::new() })
+            let node = world.groups.get(group)?.template.as_ref()?;
+            Some(Sample { node: Arc::new(lasting(node, config)), mirrors: Vec::new() })
         };
         let Some(sample) = samples.get(group).cloned().or_else(provided) else { continue };
         match template(cluster, world, &sample, config) {
@@ -150,15 +158,19 @@ fn template(
     sample: &Sample,
     config: &Config,
 ) -> Result<GroupTemplate, quantity::Error> {
-    let bare = cluster.template(&sample.node, Vec::new())?;
-    let made = world.daemon_sets.iter().map(|set| daemon(set));
-    let mirrors = sample.mirrors.iter().map(|pod| Pod::clone(&pod.kind));
     let (mut classes, mut pods) = (Vec::new(), Vec::new());
-    let wanted: Vec<_> = made.chain(mirrors).collect();
-    let compiled: Vec<_> = wanted.iter().map(|pod| cluster.compile(pod, &world.volumes)).collect();
+    for pod in &sample.mirrors {
+        // Kubelets start these without asking whether they fit, so taints do not keep them away.
+        let Ok(class) = cluster.compile_bound(&pod.kind) else { continue };
+        classes.push(class);
+        pods.push(Pod::clone(&pod.kind));
+    }
+    let bare = cluster.template(&sample.node, classes.clone())?;
+    let made: Vec<_> = world.daemon_sets.iter().map(|set| daemon(set)).collect();
+    let compiled: Vec<_> = made.iter().map(|pod| cluster.compile(pod, &world.volumes)).collect();
     let mut trial = cluster.fork();
     let node = trial.add_from(&bare);
-    for (pod, class) in wanted.into_iter().zip(compiled) {
+    for (pod, class) in made.into_iter().zip(compiled) {
         // What cannot be told is not counted: the node is then found fuller than planned, and more
         // is asked for in the next iteration.
         let Some(class) = class.ok().filter(|class| trial.fits(*class, node)) else { continue };

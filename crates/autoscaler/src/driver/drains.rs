@@ -9,7 +9,7 @@ use registry::{GroupId, NodeName};
 use super::act::mark_node;
 use super::term::{Sight, Term, TermError};
 use super::{Driver, tell};
-use crate::cluster::{Cluster, Event, Mark};
+use crate::cluster::{About, Cluster, Event, Mark};
 use crate::core::{Command, Config, Effect, End, Evicted, PodKey, Reply, World};
 use crate::provider::Provider;
 use crate::record::{Change, Entry};
@@ -71,7 +71,7 @@ impl Term {
             Entry::Stepped { now, change, commands, ends }
         });
         for end in ends {
-            self.memory.on_drain_end(&end, now);
+            self.memory.on_drain_end(&end, now, config);
             tell_end(driver, &end, world);
         }
         let (calls, writes): (Vec<_>, Vec<_>) =
@@ -136,10 +136,10 @@ impl Term {
         (node, reply): (&NodeName, Reply),
         world: &World,
     ) {
-        let now = (driver.clock)();
+        let (now, config) = ((driver.clock)(), &driver.options.plans);
         let copy = (node, &reply);
         self.log.enter(|| Entry::Replied { now, node: copy.0.clone(), reply: copy.1.clone() });
-        if let Some(end) = self.memory.on_drain_reply(node, reply, now) {
+        if let Some(end) = self.memory.on_drain_reply((node, reply), now, config) {
             tell_end(driver, &end, world);
         }
     }
@@ -175,11 +175,12 @@ async fn evict<P: Provider, C: Cluster>(
     grace_secs: i64,
     world: &World,
 ) -> Evicted {
-    match driver.cluster.evict(pod, grace_secs).await {
+    let uid = tell::uid_of(pod, world);
+    match driver.cluster.evict(pod, uid.as_deref(), grace_secs).await {
         Ok(Evicted::Accepted) => {
             driver.metrics.on_evicted();
             driver.cluster.tell(Event {
-                about: tell::about_pod(pod, world),
+                about: About::Pod { key: pod.clone(), uid },
                 reason: "ScaleDown",
                 is_warning: false,
                 note: format!("deleting pod for node scale down of {node}"),

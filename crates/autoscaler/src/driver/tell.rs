@@ -87,9 +87,8 @@ pub(super) fn about_node(name: &NodeName, world: &World) -> About {
 }
 
 /// Of one pod; several are found by an index.
-pub(super) fn about_pod(key: &PodKey, world: &World) -> About {
-    let pod = world.pods.iter().find(|pod| PodKey::of(pod) == *key);
-    About::Pod { key: key.clone(), uid: pod.and_then(|pod| uid(pod)) }
+pub(super) fn uid_of(key: &PodKey, world: &World) -> Option<String> {
+    world.pods.iter().find(|pod| PodKey::of(pod) == *key).and_then(|pod| uid(pod))
 }
 
 /// Pods are found by an index that is made for the first of them.

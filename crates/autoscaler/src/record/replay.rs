@@ -219,12 +219,12 @@ impl Course {
                 let sights = (&self.world, &self.registry);
                 let again = self.memory.drains.step(now, sights, config);
                 for end in &again.1 {
-                    self.memory.on_drain_end(end, now);
+                    self.memory.on_drain_end(end, now, config);
                 }
                 self.compare(&(commands, ends), &again)?;
             }
             Entry::Replied { now, node, reply } => {
-                self.memory.on_drain_reply(&node, reply, now);
+                self.memory.on_drain_reply((&node, reply), now, config);
             }
             Entry::NoneRemoved => self.memory.drains = Drains::default(),
             // Of an iteration that has ended, so here it is one too many.

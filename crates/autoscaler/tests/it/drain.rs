@@ -45,7 +45,8 @@ impl Removal {
     }
 
     fn reply(&mut self, reply: Reply) -> Option<End> {
-        self.scene.memory.on_drain_reply(&self.node, reply, self.scene.now)
+        let Scene { now, memory, config, .. } = &mut self.scene;
+        memory.on_drain_reply((&self.node, reply), *now, config)
     }
 
     fn evicted(&mut self, pod: &str, outcome: Evicted) {
@@ -133,6 +134,38 @@ fn a_pod_that_does_not_go_goes_with_a_node_that_is_lost() {
     removal.evicted("q", Evicted::Accepted);
     assert!(removal.after(50).is_empty(), "the other one still has time");
     assert_eq!(removal.after(10), ["delete"]);
+}
+
+/// Nobody had asked whether it is in use, or whether its pods have room elsewhere; it went all the same.
+#[test]
+fn a_node_that_is_ready_again_stays() {
+    let mut removal = Removal::of(", unready: 10", POD).tainted();
+    assert_eq!(removal.after(1), ["evict default/p 30s"]);
+    removal.scene.words.nodes[1].unready = None;
+    removal.scene.run();
+    assert_eq!(removal.after(1), ["lift: it is Ready again"]);
+}
+
+/// It was due again after every cooldown, before all others, and no other drain had its turn.
+#[test]
+fn a_lost_node_whose_pods_are_not_let_go_is_not_tried_again_at_once() {
+    let mut removal = Removal::of(", unready: 10", POD).tainted();
+    removal.after(1);
+    for _ in 0..12 {
+        removal.evicted("p", Evicted::Refused);
+        removal.after(10);
+    }
+    assert!(removal.reply(Reply::Lifted(Effect::Done)).is_some());
+    let failed = removal.scene.now;
+    removal.scene.now = failed + Duration::from_mins(4);
+    let account = removal.scene.run();
+    assert_eq!((account.cooldown, account.removals.len()), (None, 0));
+    assert_eq!(
+        account.kept["n"].to_string(),
+        "RecentlyUnremovable: UnexpectedError: default/p could not be evicted in time; looked at again at 08:17:05"
+    );
+    removal.scene.now = failed + Duration::from_mins(5);
+    assert_eq!(removal.scene.run().removals.len(), 1);
 }
 
 #[test]

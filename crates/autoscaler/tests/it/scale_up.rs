@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use autoscaler::core::{Account, Call, GroupVerdict, PodVerdict, Subject};
+use autoscaler::core::{Account, Call, Effect, EventReason, GroupVerdict, PodVerdict, Subject};
 use expect_test::{Expect, expect};
 use fit::expand::{Expander, Priorities};
 use registry::{Action, Outcome, Step};
@@ -162,6 +162,35 @@ fn a_template_is_taken_from_a_node_that_is_there() {
     );
 }
 
+/// Static pods tolerate what evicts and nothing that only keeps others away. Left out of the template, they
+/// let a pod fit every new node in thought and none in truth, and the group grew to its end.
+#[test]
+fn pods_that_come_with_the_machine_are_on_new_ones_whatever_their_taints() {
+    check(
+        "{groups: [{id: a}], nodes: [{name: n, group: a, taints: [{key: only, value: gpu, effect: NoSchedule}]}], pods: [{name: proxy-n, node: n, cpu: 500m, namespace: kube-system, annotations: {kubernetes.io/config.mirror: x}, spec: {containers: [], tolerations: [{operator: Exists, effect: NoExecute}]}}, {name: x, node: n, cpu: 3500m, app: x}, {name: p, cpu: 4, app: p, spec: {containers: [], tolerations: [{operator: Exists}]}}]}",
+        expect![[r#"
+            a: of no help
+            default/p: {GroupId("a"): "Insufficient cpu: requested 4000m, used 500m of 4000m"}
+        "#]],
+    );
+}
+
+/// They will be gone when the node can be used.
+#[test]
+fn startup_taints_of_a_providers_template_keep_no_pod_away() {
+    let yaml = "{groups: [{id: a, new: {}, taints: [{key: agent-not-ready, effect: NoSchedule}, {key: startup-taint.cluster-autoscaler.kubernetes.io/net, effect: NoSchedule}]}, {id: b, new: {}, taints: [{key: only, value: gpu, effect: NoSchedule}]}], pods: [{name: p, cpu: 2, app: p}]}";
+    let scene = Scene::new(yaml).with(|it| _ = it.startup_taints.insert("agent-not-ready".into()));
+    check_scene(
+        scene,
+        expect![[r#"
+        a: grows by 1
+        b: of no help
+        default/p: brings nodes of [GroupId("a")]
+        call: a 0 + 1
+    "#]],
+    );
+}
+
 const TWO_ALIKE: &str = "{groups: [{id: a, new: {}, target: 1}, {id: b, new: {}, labels: {topology.kubernetes.io/zone: z2}}, {id: c, new: {}, labels: {disk: fast}}], nodes: [{name: n, group: a}], pods: [{name: x, node: n, cpu: 4, app: x}, {name: p1, cpu: 3, app: p}, {name: p2, cpu: 3, app: p}, {name: p3, cpu: 3, app: p}]}";
 
 #[test]
@@ -290,6 +319,27 @@ fn pods_are_told_in_upstreams_words() {
             "default/huge NotTriggerScaleUp: pod didn't trigger scale-up: 1 Insufficient cpu, 1 max node group size reached",
         ]
     );
+}
+
+/// They were told of nodes that nobody had been asked for.
+#[test]
+fn pods_are_told_of_increases_that_were_made() {
+    let told = |scene: &mut Scene| {
+        let mut events = scene.run().events;
+        events.retain(|event| event.reason == EventReason::TriggeredScaleUp);
+        events.into_iter().map(|event| event.message).collect::<Vec<_>>()
+    };
+    let alike = || Scene::new(TWO_ALIKE).with(|it| it.scale_up.balances_similar_groups = true);
+    let whole = "pod triggered scale-up: [{a 1->2 (max: 10)} {b 0->2 (max: 10)}]";
+    assert_eq!(told(&mut alike()), [whole; 3]);
+    for effect in [Effect::Failed("quota".to_owned()), Effect::Stale] {
+        let mut scene = alike();
+        scene.struck = Some(("b".to_owned(), effect.clone()));
+        assert_eq!(told(&mut scene), ["pod triggered scale-up: [{a 1->2 (max: 10)}]"; 3]);
+        scene = alike();
+        scene.effect = effect;
+        assert_eq!(told(&mut scene), [""; 0]);
+    }
 }
 
 #[test]

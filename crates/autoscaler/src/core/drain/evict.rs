@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use fit::drain::{Verdict, is_finished, judge};
 use jiff::Timestamp;
-use registry::RemovalReason;
 use serde::{Deserialize, Serialize};
 
 use super::super::kept::KeptPod;
@@ -96,7 +95,7 @@ impl Eviction {
                 Look::Ask => wanted.push((key, grace_secs(pod, sight))),
                 Look::Wait => {}
                 // Nobody ends pods on a machine that is lost; waited for, it would never go.
-                Look::Late if is_lost(order) => _ = self.pods.insert(key, Attempt::Left),
+                Look::Late if order.is_lost() => _ = self.pods.insert(key, Attempt::Left),
                 Look::Late => return Err(format!("{key} did not go in time")),
             }
         }
@@ -172,11 +171,6 @@ fn must_go(pod: &KeptPod, sight: &Sight<'_>) -> Result<bool, String> {
         Verdict::Moves => Ok(!is_finished(&pod.kind)),
         Verdict::Blocks(reason) => Err(format!("{} blocks it: {reason}", PodKey::of(pod))),
     }
-}
-
-/// Whether a node goes because it is of no use.
-fn is_lost(order: &Order) -> bool {
-    matches!(order.reason, RemovalReason::Unready | RemovalReason::BrokenStart)
 }
 
 fn grace_secs(pod: &KeptPod, sight: &Sight<'_>) -> i64 {

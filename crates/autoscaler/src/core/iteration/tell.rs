@@ -1,26 +1,23 @@
 //! Events of an iteration, in upstream's words.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use registry::{GroupId, RemovalReason};
 
 use super::super::account::Account;
 use super::super::event::{Event, EventReason, Subject};
-use super::super::scale_up::{GroupVerdict, PodVerdict, ScaleUpPlan, Unusable, summary};
-use super::super::world::PodKey;
+use super::super::scale_up::{GroupVerdict, PodVerdict, Unusable, summary};
 
-pub(super) fn scale_up(
-    account: &mut Account,
-    plan: Option<&ScaleUpPlan>,
-    pods: &BTreeMap<PodKey, PodVerdict>,
-    groups: &BTreeMap<GroupId, GroupVerdict>,
-) {
-    for (pod, verdict) in pods {
+/// Once increases were carried out: pods are told of those that may have happened.
+pub(super) fn scale_up(account: &mut Account, grown: &BTreeSet<GroupId>) {
+    let plan = account.scale_up.as_ref().and_then(|plan| plan.within(grown));
+    let mut events = Vec::new();
+    for (pod, verdict) in &account.pods {
         let refused = |why: &str| {
             (EventReason::NotTriggerScaleUp, format!("pod didn't trigger scale-up: {why}"))
         };
         let told = match verdict {
-            PodVerdict::Triggered { .. } => plan.map(|plan| {
+            PodVerdict::Triggered { .. } => plan.as_ref().map(|plan| {
                 (EventReason::TriggeredScaleUp, format!("pod triggered scale-up: {plan}"))
             }),
             PodVerdict::Unsupported(why) => Some(refused(why)),
@@ -30,22 +27,24 @@ pub(super) fn scale_up(
             PodVerdict::Refused(refusals) => Some(refused(&summary(refusals))),
             _ => None,
         };
-        account.events.extend(told.map(|(reason, message)| Event {
+        events.extend(told.map(|(reason, message)| Event {
             about: Subject::Pod(pod.clone()),
             reason,
             message,
         }));
     }
-    let has_refused = pods.values().any(|verdict| matches!(verdict, PodVerdict::Refused(_)));
+    let has_refused =
+        account.pods.values().any(|verdict| matches!(verdict, PodVerdict::Refused(_)));
     let is_full =
         |verdict: &GroupVerdict| matches!(verdict, GroupVerdict::Unusable(Unusable::NodesTotal));
-    if has_refused && groups.values().any(is_full) {
-        account.events.push(Event {
+    if has_refused && account.groups.values().any(is_full) {
+        events.push(Event {
             about: Subject::Cluster,
             reason: EventReason::MaxNodesTotalReached,
             message: "Max total nodes in cluster reached".to_owned(),
         });
     }
+    account.events.append(&mut events);
 }
 
 pub(super) fn scale_down(account: &mut Account) {

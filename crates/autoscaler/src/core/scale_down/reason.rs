@@ -70,6 +70,15 @@ impl fmt::Display for Reason {
     }
 }
 
+// === impl Order ===
+
+impl Order {
+    /// Whether the node goes because it is of no use.
+    pub(in super::super) fn is_lost(&self) -> bool {
+        matches!(self.reason, RemovalReason::Unready | RemovalReason::BrokenStart)
+    }
+}
+
 // === impl Against ===
 
 impl Against {

@@ -207,6 +207,15 @@ impl fmt::Display for Unusable {
 
 // === impl ScaleUpPlan ===
 
+impl ScaleUpPlan {
+    /// The part of it in these groups, if there is one.
+    pub(in super::super) fn within(&self, groups: &BTreeSet<GroupId>) -> Option<Self> {
+        let mut plan = self.clone();
+        plan.increases.retain(|increase| groups.contains(&increase.group));
+        (!plan.increases.is_empty()).then_some(plan)
+    }
+}
+
 impl fmt::Display for ScaleUpPlan {
     /// As upstream's events have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -165,7 +165,12 @@ impl Cluster for SharedCluster {
         Ok(true)
     }
 
-    async fn evict(&self, pod: &PodKey, _grace_secs: i64) -> Result<Evicted, Error> {
+    async fn evict(
+        &self,
+        pod: &PodKey,
+        _uid: Option<&str>,
+        _grace_secs: i64,
+    ) -> Result<Evicted, Error> {
         point(&self.0).await;
         let mut shared = self.0.lock();
         let now = shared.now;

@@ -1,13 +1,18 @@
 //! What is to be seen in the cluster, and waiting for it.
 
-use anyhow::Result;
-use e2e::wait::{Level, wait_for};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use e2e::wait::{Level, Patience, wait_for};
 use serde_json::Value;
 
 use super::{PATIENCE, Stage};
 
 /// What the autoscaler puts on a node that it removes.
 pub(crate) const TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
+
+/// Longer than all that is waited for meanwhile.
+const WATCHED_MAX: Duration = Duration::from_mins(10);
 
 // === impl Stage ===
 
@@ -117,6 +122,16 @@ impl Stage {
             })
         })
         .await
+    }
+
+    /// Ends, with an error, as soon as fewer pods of an app are available.
+    pub(crate) async fn watch_available(&self, app: &str, count: usize) -> Result<()> {
+        let mut patience = Patience::new(&format!("{app} to be watched"), WATCHED_MAX);
+        loop {
+            let available = self.available(app).await?;
+            ensure!(available >= count, "only {available} pods of {app} are left of {count}");
+            patience.wait(&available.to_string()).await?;
+        }
     }
 
     pub(crate) async fn available(&self, app: &str) -> Result<usize> {

@@ -73,8 +73,10 @@ fn not_saved(error: admin::Error) -> Failure {
 
 fn unknown(name: &str) -> Failure {
     let error = anyhow::anyhow!("nothing is known of {name}");
-    Failure::new(Exit::No, error)
-        .with_hint("name a node, a group, an instance, or a pending pod as namespace/name")
+    Failure::new(Exit::No, error).with_hint(
+        "name a node, a group, an instance, or a pending pod as namespace/name, and ask the \
+         replica that leads",
+    )
 }
 
 fn unreadable(server: &str, error: impl Into<anyhow::Error>) -> Failure {
