@@ -1,13 +1,16 @@
 //! The store that a process serves for itself, and for others if it is told to: the same that
 //! `store serve` with these flags would be.
 
-use std::{net::SocketAddr, path::Path};
+use std::{fs::DirBuilder, net::SocketAddr, os::unix::fs::DirBuilderExt, path::Path};
 
 use crate::{
     cli::etcd_args::{self, Request},
     config::{layers::Layers, serve::Serve},
     report::{Exit, Failure},
 };
+
+/// The environment and input of every task lies in it, which is for nobody else on the machine.
+const FOLDER_MODE: u32 = 0o700;
 
 /// Where and how it is served.
 pub(super) struct OwnStore<'a> {
@@ -27,6 +30,7 @@ pub(super) enum Door<'a> {
 
 impl OwnStore<'_> {
     pub(super) fn serve(&self) -> Result<Serve, Failure> {
+        make_folder(self.data_dir)?;
         let url = match (&self.door, self.identity) {
             (Door::Port(address), None) => format!("http://{address}"),
             (Door::Port(address), Some(_)) => format!("https://{address}"),
@@ -59,6 +63,16 @@ impl OwnStore<'_> {
         serve.options.http_access.refuses_other_pages = true;
         Ok(serve)
     }
+}
+
+/// With what lies above it; one that is there stays as its owner wants it.
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path);
+    made.map_err(|error| {
+        let error =
+            anyhow::Error::new(error).context(format!("cannot make the folder {}", path.display()));
+        Failure::new(Exit::No, error).with_hint("choose another with --data-dir")
+    })
 }
 
 fn utf8(path: &Path) -> Result<&str, Failure> {

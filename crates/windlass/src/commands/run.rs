@@ -55,11 +55,23 @@ async fn attend(arguments: RunArgs, line: &[OsString]) -> Outcome {
     let id = submitted.map_err(connect::failure)?.id;
     let id: TaskId = id.parse().or(Err(incomplete("the id of the task")))?;
     let attendant = Attendant::new(client, id, signals, &options);
-    let task = Described::of(attendant.run().await?)?;
+    let ended = attendant.run().await.map_err(|failure| still_there(failure, id))?;
+    let task = Described::of(ended)?;
     if arguments.output == Output::Json {
         report::words(&report::json(&task)?);
     }
     Ending::of(&task).into_outcome(id)
+}
+
+/// A task needs nobody who waits for it.
+fn still_there(failure: Failure, id: TaskId) -> Failure {
+    match failure.exit() {
+        Exit::Unreachable => {
+            let wait = format!("`windlass task wait {id}` waits for it once a node answers");
+            failure.with_hint(format!("task {id} does not end with us; {wait}"))
+        }
+        _ => failure,
+    }
 }
 
 /// The command as it is meant. A `--` right behind its first word is not part of it (`run ls -- -l`),

@@ -67,15 +67,28 @@ async fn status(arguments: StatusArgs) -> Outcome {
     print(arguments.output, &task, describe::text)
 }
 
+/// All that can be; what is refused of one is said, and is nothing to the others.
 async fn cancel(arguments: CancelArgs) -> Outcome {
     let client = connect::open(&arguments.connect).await?;
-    let mut canceled = Vec::new();
+    let (mut canceled, mut refused) = (Vec::new(), None);
     for id in &arguments.ids {
-        let id = client.find(id).await.map_err(connect::failure)?;
-        canceled.push(client.cancel(id).await.map_err(connect::failure)?);
+        match cancel_one(&client, id).await {
+            Ok(view) => canceled.push(view),
+            Err(failure) if failure.exit() == Exit::Unreachable => return Err(failure),
+            Err(failure) => {
+                failure.report();
+                refused = refused.or(Some(failure.exit()));
+            }
+        }
     }
     let tasks = described(canceled)?;
-    print(arguments.output, &tasks, |tasks| describe::table(tasks, lifecycle::timestamp()))
+    print(arguments.output, &tasks, |tasks| describe::table(tasks, lifecycle::timestamp()))?;
+    refused.map_or(Ok(()), |exit| Err(Failure::silent(exit)))
+}
+
+async fn cancel_one(client: &Client, id: &str) -> Result<wire::TaskView, Failure> {
+    let id = client.find(id).await.map_err(connect::failure)?;
+    client.cancel(id).await.map_err(connect::failure)
 }
 
 async fn explain(arguments: ExplainArgs) -> Outcome {

@@ -9,9 +9,9 @@ mod runtime;
 mod tests;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use sandbox::{
@@ -92,7 +92,7 @@ impl Node {
                 net_host: arguments.allow_net_host,
                 host_root: arguments.allow_host_root,
             },
-            host_view: host_view(&arguments, &data_dir),
+            host_view: host_view(&arguments, &data_dir)?,
             timing: timing(&arguments)?,
             bounds: bounds(&arguments)?,
             name: arguments.name.unwrap_or_else(|| facts.host_name.clone()),
@@ -203,15 +203,29 @@ fn roots(given: &[String]) -> Result<BTreeMap<String, PathBuf>, Error> {
 }
 
 /// Keys, configuration and data of the node are nobody else's, wherever they lie.
-fn host_view(arguments: &NodeArgs, data_dir: &Path) -> HostView {
+fn host_view(arguments: &NodeArgs, data_dir: &Path) -> Result<HostView, Error> {
     let mut view = HostView::default();
     if !arguments.host_view.is_empty() {
-        view.binds.clone_from(&arguments.host_view);
+        view.binds = binds(&arguments.host_view)?;
     }
     let IdentityArgs { cacert: _, cert, key } = &arguments.identity;
     let files = [&arguments.config, cert, key].into_iter().flatten().cloned();
     view.hidden.extend(files.chain([data_dir.to_owned()]));
-    view
+    Ok(view)
+}
+
+/// Each once, and what lies in another behind it: so they can be put together. One that is no plain path
+/// would fail every task.
+fn binds(given: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let is_plain = |path: &Path| {
+        let mut parts = path.strip_prefix("/").ok().into_iter().flat_map(Path::components);
+        let is_name = |part| matches!(part, Component::Normal(_));
+        parts.next().is_some_and(is_name) && parts.all(is_name)
+    };
+    match given.iter().find(|path| !is_plain(path)) {
+        Some(path) => Err(Error::HostView { path: path.clone() }),
+        None => Ok(given.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect()),
+    }
 }
 
 fn timing(arguments: &NodeArgs) -> Result<Timing, Error> {

@@ -136,11 +136,7 @@ impl Attendant {
                 // As a process whose reader is gone would end.
                 if is_read || self.is_canceled { Ok(()) } else { self.cancel().await }
             }
-            // There was no such attempt, and there will be none.
-            Ok(None) => {
-                self.logs = None;
-                Ok(())
-            }
+            Ok(None) => self.on_no_log().await,
             Err(error) => {
                 self.screen.clear();
                 let error = anyhow::Error::new(error);
@@ -150,6 +146,20 @@ impl Attendant {
                 Ok(())
             }
         }
+    }
+
+    /// An attempt that was given back before it began has no log, and the one after it may have.
+    async fn on_no_log(&mut self) -> Result<(), Failure> {
+        let view = match &self.ended {
+            Some(ended) => ended.clone(),
+            None => self.client.status(self.id).await.map_err(connect::failure)?,
+        };
+        if Described::of(view)?.may_have_attempt_after(self.attempt) {
+            self.follow_next();
+        } else {
+            self.logs = None;
+        }
+        Ok(())
     }
 
     /// The next attempt, should there be one: until it comes or the task has ended, the node has

@@ -111,6 +111,12 @@ impl Described {
             mod_revision: view.mod_revision,
         })
     }
+
+    /// Whether there is an attempt after this one, or may still be.
+    pub(in crate::commands) fn may_have_attempt_after(&self, number: u32) -> bool {
+        let has_later = self.attempts.last().is_some_and(|last| last.number > number);
+        has_later || !self.state.is_final()
+    }
 }
 
 // === impl Attempt ===
@@ -184,4 +190,36 @@ pub(super) fn moment(millis: i64) -> Timestamp {
 /// When a queued task may start; `None`: at once, so nobody is shown the beginning of time.
 pub(super) fn backoff_end(not_before_ms: i64) -> Option<Timestamp> {
     (not_before_ms != 0).then(|| moment(not_before_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use tasks::wire::status::Status;
+
+    use super::*;
+
+    /// A node that is drained gives back what it had just taken, without a log. `run` took that for the
+    /// last attempt, and printed nothing of those that followed.
+    #[test]
+    fn an_attempt_without_a_log_need_not_be_the_last() {
+        let task = |status: Status, attempts: &[u32]| {
+            let attempt = |number: &u32| wire::Attempt { number: *number, ..Default::default() };
+            let status = Some(wire::Status { status: Some(status) });
+            let attempts = attempts.iter().map(attempt).collect();
+            let task = wire::Task { status, attempts, ..Default::default() };
+            Described::read(wire::TaskView { task: Some(task), ..Default::default() }).unwrap()
+        };
+        let queued = || Status::Queued(wire::Queued::default());
+        let complete = || Status::Complete(wire::Complete::default());
+        for (status, attempts, expected) in [
+            (queued(), &[1][..], true),
+            (queued(), &[], true),
+            (complete(), &[1, 2], true),
+            (complete(), &[1], false),
+            (complete(), &[], false),
+        ] {
+            let may = task(status.clone(), attempts).may_have_attempt_after(1);
+            assert_eq!(may, expected, "{status:?}, {attempts:?}");
+        }
+    }
 }

@@ -58,6 +58,8 @@ pub(crate) enum Error {
     NoRootfs { path: PathBuf },
     #[error("--rootfs: `{name}` is given twice")]
     RootfsTwice { name: String },
+    #[error("--host-view: `{}` is not the path of a folder from the root on", path.display())]
+    HostView { path: PathBuf },
     #[error("--lease-ttl")]
     LeaseTtl(#[source] TtlError),
     #[error("a bound is wrong")]
@@ -105,6 +107,7 @@ impl Error {
             Self::Rootfs { .. } | Self::RootfsTwice { .. } => {
                 "write `--rootfs busybox=/srv/busybox`"
             }
+            Self::HostView { .. } => "write `--host-view /usr,/etc`",
             _ => "`windlass node --help` lists every flag; the keys of a file have the same names",
         }
     }

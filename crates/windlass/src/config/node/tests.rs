@@ -292,3 +292,14 @@ fn keys_and_data_are_hidden_from_tasks() {
     let hidden: Vec<_> = node.host_view.hidden.iter().map(|path| path.to_str().unwrap()).collect();
     assert_eq!(hidden, ["e", "b", "c", "d"]);
 }
+
+/// Each of these was taken, and then failed every task that was given to the node.
+#[test]
+fn a_host_view_is_put_together_from_plain_paths() {
+    for wrong in ["usr", "/", "/usr/../root"] {
+        let refused = node(&format!("--host-view {wrong}"), "", true);
+        assert!(matches!(refused, Err(Error::HostView { .. })), "{wrong}: {refused:?}");
+    }
+    let view = node("--host-view /usr/lib,/usr --host-view /usr", "", true).unwrap().host_view;
+    assert_eq!(view.binds, [Path::new("/usr"), Path::new("/usr/lib")]);
+}

@@ -103,3 +103,19 @@ fn nodes_say_what_they_enforce_and_drain() {
     });
     assert!(node.stop().contains("stopped"));
 }
+
+/// The first that was refused kept all that followed from being canceled.
+#[test]
+fn a_task_that_cannot_be_canceled_is_nothing_to_the_others() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    let ended = node.submit(&["--", "true"]);
+    assert_eq!(node.ask(&["task", "wait", &ended]).code, Some(0));
+    let runs = node.submit(&["--", "sleep", "600"]);
+    let said = node.ask(&["task", "cancel", &ended, "00000000", &runs]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let told = [format!("{ended} is complete already"), "no task `00000000`".to_owned()];
+    assert!(told.iter().all(|words| said.stderr.contains(words)), "{said:?}");
+    assert!(said.stdout.contains("canceled"), "{said:?}");
+    assert_eq!(node.json(&["task", "status", &runs])["state"], "canceled");
+}

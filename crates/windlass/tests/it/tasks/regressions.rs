@@ -26,6 +26,17 @@ fn reg09_store_client_port_not_public() {
     assert!(refused.stderr.contains("0.0.0.0:0"), "it says which address: {refused:?}");
 }
 
+/// The environment and the output of every task could be read by every user of the machine.
+#[test]
+fn data_of_a_node_is_for_nobody_else() {
+    let (_folder, path) = folder();
+    let running = Node::start(&path);
+    running.ask(&["run", "--env", "TOKEN=secret", "--", "true"]);
+    running.stop();
+    let mode = |name: &str| fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(["data", "data/store", "data/tasks"].map(mode), [0o700; 3]);
+}
+
 /// How many TCP ports a process listens on.
 fn ports(process: u32) -> usize {
     let folder = Path::new("/proc").join(process.to_string());

@@ -116,3 +116,24 @@ fn a_retried_task_is_followed_through_its_attempts() {
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert_eq!(ended.stdout, "attempt 1\nattempt 2\n");
 }
+
+/// Whoever had waited was not told which task it had been.
+#[test]
+fn a_task_whose_node_is_gone_can_be_found_again() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    let mut command = node.command(&["run", "--", "sh", "-c", "echo begun; sleep 600"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "begun\n");
+    let task = node.json(&["task", "list"]);
+    // Kills it.
+    drop(node);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let words = String::from_utf8(output.stderr).unwrap();
+    let id = task[0]["id"].as_str().unwrap();
+    assert!(words.contains(&format!("`windlass task wait {id}`")), "{words}");
+}
