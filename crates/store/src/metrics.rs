@@ -40,8 +40,6 @@ pub(crate) struct Metrics {
     leases_revoked: Counter,
     leases_renewed: Counter,
     leases_expired: Counter,
-    /// Words of the member that writes that something is durable.
-    tidings: Counter,
     /// How long the journal took to make batches durable.
     pub(crate) appends: Histogram,
     pub(crate) proposals: Proposals,
@@ -93,7 +91,6 @@ impl Metrics {
             leases_revoked: Counter::default(),
             leases_renewed: Counter::default(),
             leases_expired: Counter::default(),
-            tidings: Counter::default(),
             appends,
             proposals: Proposals::default(),
             watches: Watches::default(),
@@ -115,7 +112,6 @@ impl Metrics {
             ("etcd_debugging_lease_renewed", "Leases kept alive", &self.leases_renewed),
             ("etcd_debugging_server_lease_expired", "Leases that ended", &self.leases_expired),
             ("etcd_debugging_mvcc_events", "Events sent", &self.watches.events),
-            ("windlass_replica_tidings", "Words of new batches that were heard", &self.tidings),
             ("etcd_server_proposals_failed", "Writes not answered", &self.proposals.failed),
         ] {
             registry.register(name, help, counter.clone());
@@ -176,10 +172,6 @@ impl Metrics {
 
     pub(crate) fn lease_expired(&self) {
         self.leases_expired.inc();
-    }
-
-    pub(crate) fn on_tidings(&self) {
-        self.tidings.inc();
     }
 }
 

@@ -207,10 +207,11 @@ impl Service {
     /// Serves until `shutdown`, then lets what was begun finish. An error means that the store could
     /// not go on: nothing that was answered is lost, but nothing more can be promised.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), StopError> {
-        let Self { context, edge, threads, registry, relay, front } = self;
+        let Self { context, edge, threads, mut registry, relay, front } = self;
         let stop = context.stopping.clone();
         let failed = threads.failed();
-        let hearing = relay.clone().map(|relay| Hearing::new(context.clone(), relay));
+        let hear = |relay| Hearing::new(context.clone(), relay, &mut registry);
+        let hearing = relay.clone().map(hear);
         let content = Content { front, ..content(&context, registry, relay) };
         let (sequencer, confirm) = (context.sequencer.clone(), context.confirm.clone());
         let serving = Serving { edge, content, hearing };

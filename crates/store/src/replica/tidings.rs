@@ -12,6 +12,7 @@ use futures::{
 };
 use http::uri::PathAndQuery;
 use journal::Member;
+use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -68,6 +69,7 @@ pub(crate) struct Tidings {
 pub(crate) struct Hearing {
     context: Arc<Context>,
     relay: Arc<Relay>,
+    heard: Counter,
 }
 
 // === impl Tidings ===
@@ -126,8 +128,11 @@ impl ServerStreamingService<()> for Tidings {
 // === impl Hearing ===
 
 impl Hearing {
-    pub(crate) fn new(context: Arc<Context>, relay: Arc<Relay>) -> Self {
-        Self { context, relay }
+    pub(crate) fn new(context: Arc<Context>, relay: Arc<Relay>, registry: &mut Registry) -> Self {
+        let heard = Counter::default();
+        let help = "Words of new batches that were heard";
+        registry.register("windlass_replica_tidings", help, heard.clone());
+        Self { context, relay, heard }
     }
 
     /// Hears whoever writes, until told to stop.
@@ -158,7 +163,7 @@ impl Hearing {
                 word = words.message() => match word.map_err(refused)? {
                     None => return Ok(()),
                     Some(()) => {
-                        self.context.metrics.on_tidings();
+                        self.heard.inc();
                         self.context.confirm.look();
                     }
                 },
