@@ -275,6 +275,9 @@ fn assemble(
         History { journal: journal.clone(), published: published.clone(), kept: kept.clone() };
     let metrics = Metrics::new(&mut registry);
     let is_alone = shown.standing.is_alone();
+    if !is_alone {
+        metrics.register_shared(&mut registry);
+    }
     let context = Arc::new(Context {
         identity: shown.identity,
         standing: Arc::new(shown.standing),
