@@ -25,6 +25,8 @@ const PEER: &str = "ignite-3.1.0";
 const NODES_MAX: u16 = 7;
 /// A node of a busy machine answers after half a minute.
 const START_WAIT: Duration = Duration::from_secs(180);
+/// A node flushes what it keeps; one that stands still never ends.
+const STOP_WAIT: Duration = Duration::from_secs(120);
 const POLL_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Subcommand)]
@@ -142,14 +144,23 @@ fn down(cache: &Cache, is_purged: bool) -> Result<bool> {
         }
     }
     for node in &nodes {
-        while node.process()?.is_some() {
-            pause();
-        }
+        wait_for_end(node)?;
     }
     if is_purged && cache.ignite().exists() {
         fs::remove_dir_all(cache.ignite()).context("cannot remove the nodes' data")?;
     }
     Ok(true)
+}
+
+fn wait_for_end(node: &Node) -> Result<()> {
+    let polls = STOP_WAIT.as_millis() / POLL_EVERY.as_millis();
+    for _ in 0..polls {
+        match node.process()? {
+            None => return Ok(()),
+            Some(_) => pause(),
+        }
+    }
+    bail!("{} does not end; its log is {}", node.name(), node.log().display())
 }
 
 #[expect(clippy::disallowed_methods, reason = "a tool that waits for other processes")]

@@ -47,6 +47,8 @@ pub struct Scale {
     /// Keys that are there when gets, watches and starts are measured.
     pub keys: u64,
     pub watchers: usize,
+    /// How often the member that writes is killed.
+    pub changes: usize,
 }
 
 /// What was measured of one cluster.
@@ -54,10 +56,10 @@ pub struct Scale {
 pub struct Cluster {
     pub name: &'static str,
     pub loads: Vec<Loaded>,
-    /// From the kill of the member that writes to the first write through another one.
-    pub failover_ms: f64,
-    /// From the start of a killed follower to its first linearizable answer.
-    pub start_ms: f64,
+    /// From the kill of the member that writes to the first write through another one, each time.
+    pub failovers_ms: Vec<f64>,
+    /// From the start of the one that was killed to its first linearizable answer, each time.
+    pub starts_ms: Vec<f64>,
     /// Of all members together, with all keys there.
     pub members_bytes: u64,
     /// Of the processes behind the journal together, if there are any.
@@ -71,6 +73,8 @@ pub struct Loaded {
     pub rate_per_second: f64,
     pub p50_micros: f64,
     pub p99_micros: f64,
+    /// Requests that were refused and tried again.
+    pub refused: u64,
     /// Per operation, of all members.
     pub members_cpu_micros: f64,
     pub engine_cpu_micros: Option<f64>,
@@ -111,13 +115,20 @@ async fn measure(
     tell(progress, name, loads.last());
     let members_bytes = crew.resident_bytes()?;
     let engine_bytes = work::resident_bytes(engine)?;
-    let start = work::start(&mut crew).await.context("start a member again")?;
-    progress(&format!("{name}: a member starts in {}", table::millis(millis(start))));
-    let failover = work::failover(&mut crew).await.context("kill the member that writes")?;
-    progress(&format!("{name}: another member writes after {}", table::millis(millis(failover))));
+    let (mut failovers_ms, mut starts_ms) = (Vec::new(), Vec::new());
+    for _ in 0..options.scale.changes {
+        let changed = work::change(&mut crew).await;
+        let (failover, start) = changed.context("kill the member that writes")?;
+        progress(&format!(
+            "{name}: another member writes after {}, the killed one starts in {}",
+            table::millis(millis(failover)),
+            table::millis(millis(start))
+        ));
+        failovers_ms.push(millis(failover));
+        starts_ms.push(millis(start));
+    }
     let engine_bytes = (!engine.is_empty()).then_some(engine_bytes);
-    let (failover_ms, start_ms) = (millis(failover), millis(start));
-    Ok(Cluster { name, loads, failover_ms, start_ms, members_bytes, engine_bytes })
+    Ok(Cluster { name, loads, failovers_ms, starts_ms, members_bytes, engine_bytes })
 }
 
 fn tell(progress: &mut (dyn FnMut(&str) + Send), name: &str, loaded: Option<&Loaded>) {
@@ -137,13 +148,13 @@ impl Scale {
     /// As it is published.
     #[must_use]
     pub fn full() -> Self {
-        Self { warm_up_ms: 2_000, timed_ms: 10_000, keys: 100_000, watchers: 300 }
+        Self { warm_up_ms: 2_000, timed_ms: 10_000, keys: 100_000, watchers: 300, changes: 5 }
     }
 
     /// Shows that everything works; the figures mean little.
     #[must_use]
     pub fn quick() -> Self {
-        Self { warm_up_ms: 200, timed_ms: 1_000, keys: 2_000, watchers: 30 }
+        Self { warm_up_ms: 200, timed_ms: 1_000, keys: 2_000, watchers: 30, changes: 1 }
     }
 
     fn warm_up(&self) -> Span {

@@ -19,6 +19,7 @@ mod hold;
 mod leftovers;
 mod mirror;
 mod pace;
+mod progress;
 mod relay;
 mod run;
 mod sizes;

@@ -9,14 +9,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use etcd_api::etcdserverpb::{RangeResponse, StatusRequest, StatusResponse};
+use bytes::Bytes;
+use etcd_api::etcdserverpb::{
+    MemberListRequest, MemberListResponse, RangeResponse, StatusRequest, StatusResponse,
+};
 use tokio::{
     net::TcpListener,
     process::{Child, Command},
     time::{Instant, sleep, timeout},
 };
 
-use crate::{grpc::Pool, process, shape};
+use crate::{grpc::Pool, process, shape, store::work};
 
 const READY_MAX: Duration = Duration::from_secs(120);
 /// Fine enough for times to mean something.
@@ -53,6 +56,17 @@ impl Kind {
         }
     }
 
+    /// Members of a shared journal keep nothing, and find each other there.
+    fn own_flags(&self, folder: &Path, at: usize, all: &[String]) -> Vec<String> {
+        match self {
+            Self::Windlass { .. } => Vec::new(),
+            Self::Etcd { .. } => vec![
+                format!("--data-dir={}", folder.join(format!("m{at}")).display()),
+                format!("--initial-cluster={}", all.join(",")),
+            ],
+        }
+    }
+
     /// The program, and the words before its flags.
     fn command(&self) -> (&Path, Vec<String>) {
         match self {
@@ -70,7 +84,8 @@ impl Kind {
 // === impl Crew ===
 
 impl Crew {
-    /// Starts all members and waits until each answers a linearizable read.
+    /// Starts all members and waits until each answers a linearizable read and takes a write: who writes
+    /// is settled only after the first is there.
     pub(super) async fn start(kind: Kind, folder: &Path, count: usize) -> Result<Self> {
         if folder.exists() {
             fs::remove_dir_all(folder).context("remove what an earlier run left")?;
@@ -81,18 +96,22 @@ impl Crew {
             places.push((free_address().await?, free_address().await?));
         }
         let all: Vec<String> = (0..).zip(&places).map(|(at, place)| peer(at, place.1)).collect();
-        let members = (0..).zip(&places).map(|(at, (address, peer))| Member {
-            address: *address,
-            flags: flags(folder, at, (*address, *peer), &all.join(",")),
+        let members = (0..).zip(&places).map(|(at, place)| Member {
+            address: place.0,
+            flags: [flags(at, *place), kind.own_flags(folder, at, &all)].concat(),
             log: folder.join(format!("m{at}.log")),
             child: None,
         });
-        let mut crew = Self { kind, members: members.collect() };
+        let members = members.collect();
+        let mut crew = Self { kind, members };
         for index in 0..count {
             crew.launch(index)?;
         }
         for index in 0..count {
             crew.ready(index).await?;
+        }
+        for address in crew.addresses() {
+            writable(address).await?;
         }
         Ok(crew)
     }
@@ -137,6 +156,21 @@ impl Crew {
         bail!("a member is not ready after {} s", READY_MAX.as_secs())
     }
 
+    /// Waits until each member knows all that run, and nobody else.
+    pub(super) async fn settle(&self) -> Result<()> {
+        for address in self.addresses() {
+            let began = Instant::now();
+            while !timeout(PROBE_MAX, listed(address))
+                .await
+                .is_ok_and(|count| count.is_ok_and(|count| count == self.members.len()))
+            {
+                ensure!(began.elapsed() < READY_MAX, "a member lists others than those that run");
+                sleep(PROBE_PAUSE).await;
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
         self.members.iter().map(|member| member.address).collect()
     }
@@ -169,11 +203,37 @@ impl Crew {
     }
 }
 
+async fn writable(address: SocketAddr) -> Result<()> {
+    let began = Instant::now();
+    while began.elapsed() < READY_MAX {
+        if timeout(PROBE_MAX, writes(address)).await.is_ok_and(|write| write.is_ok()) {
+            return Ok(());
+        }
+        sleep(PROBE_PAUSE).await;
+    }
+    bail!("a member takes no writes after {} s", READY_MAX.as_secs())
+}
+
+async fn writes(address: SocketAddr) -> Result<()> {
+    let pool = Pool::open(address, 1).await?;
+    let request = shape::put(shape::short_key(0), Bytes::from_static(b"before"));
+    work::put(&pool.channel(0), &request).await.map(drop)
+}
+
 async fn reads(address: SocketAddr) -> Result<()> {
     let pool = Pool::open(address, 1).await?;
     let read = shape::get(shape::short_key(0));
     pool.channel(0).unary::<RangeResponse>("/etcdserverpb.KV/Range", &read).await?;
     Ok(())
+}
+
+/// How many members there are, as one says.
+async fn listed(address: SocketAddr) -> Result<usize> {
+    let pool = Pool::open(address, 1).await?;
+    let request = MemberListRequest { linearizable: false };
+    let listed: MemberListResponse =
+        pool.channel(0).unary("/etcdserverpb.Cluster/MemberList", &request).await?;
+    Ok(listed.members.len())
 }
 
 async fn status(address: SocketAddr) -> Result<StatusResponse> {
@@ -185,20 +245,13 @@ fn peer(at: usize, address: SocketAddr) -> String {
     format!("m{at}=http://{address}")
 }
 
-fn flags(
-    folder: &Path,
-    at: usize,
-    (address, peer): (SocketAddr, SocketAddr),
-    all: &str,
-) -> Vec<String> {
+fn flags(at: usize, (address, peer): (SocketAddr, SocketAddr)) -> Vec<String> {
     vec![
         format!("--name=m{at}"),
-        format!("--data-dir={}", folder.join(format!("m{at}")).display()),
         format!("--listen-client-urls=http://{address}"),
         format!("--advertise-client-urls=http://{address}"),
         format!("--listen-peer-urls=http://{peer}"),
         format!("--initial-advertise-peer-urls=http://{peer}"),
-        format!("--initial-cluster={all}"),
         "--log-level=error".to_owned(),
     ]
 }

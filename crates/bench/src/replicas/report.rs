@@ -35,8 +35,18 @@ impl fmt::Display for Report {
 }
 
 fn loads(clusters: &[Cluster]) -> Table {
-    let heading =
-        ["work", "cluster", "rate", "p50", "p99", "CPU", "engine's CPU", "rate ÷", "reach"];
+    let heading = [
+        "work",
+        "cluster",
+        "rate",
+        "p50",
+        "p99",
+        "refused",
+        "CPU",
+        "engine's CPU",
+        "rate ÷",
+        "reach",
+    ];
     let mut table = Table::new(&heading);
     let Some(first) = clusters.first() else { return table };
     for (index, own) in first.loads.iter().enumerate() {
@@ -59,6 +69,7 @@ fn row(name: &str, load: &Loaded, own: Option<&Loaded>) -> Vec<String> {
         rate(load.rate_per_second),
         micros(load.p50_micros),
         micros(load.p99_micros),
+        load.refused.to_string(),
         micros(load.members_cpu_micros),
         table::cell(load.engine_cpu_micros, micros),
         table::cell(own.map(|own| own.rate_per_second / load.rate_per_second), ratio),
@@ -77,11 +88,33 @@ fn others(clusters: &[Cluster]) -> Table {
         row.push(reach.to_owned());
         table.push(row);
     };
-    push("failover, kill -9 to the next write", FAILOVER_REACH, &|it| millis(it.failover_ms));
-    push("start of a member", START_REACH, &|it| millis(it.start_ms));
+    let failover = "failover, kill -9 to the next write: median, worst";
+    push(failover, FAILOVER_REACH, &|it| median_and_worst(&it.failovers_ms));
+    push("start of a member: median, worst", START_REACH, &|it| median_and_worst(&it.starts_ms));
     push("memory of three members", "", &|it| bytes(it.members_bytes as f64));
     push("memory of the engine", "", &|it| {
         table::cell(it.engine_bytes.map(|count| count as f64), bytes)
     });
     table
+}
+
+fn median_and_worst(times_ms: &[f64]) -> String {
+    let mut sorted = times_ms.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match (sorted.get(sorted.len() / 2), sorted.last()) {
+        (Some(median), Some(worst)) => format!("{}, {}", millis(*median), millis(*worst)),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_and_the_worst_of_all_times_are_told() {
+        let told = median_and_worst(&[3000.0, 1000.0, 2000.0]);
+        assert_eq!(told, format!("{}, {}", millis(2000.0), millis(3000.0)));
+        assert_eq!(median_and_worst(&[]), "");
+    }
 }

@@ -1,6 +1,12 @@
 //! The loads, dealt over all members, and what happens to members.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -27,6 +33,11 @@ const CONNECTIONS: usize = 8;
 const ATTEMPT_MAX: Duration = Duration::from_millis(500);
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(5);
 
+/// Refusals of one load until it is given up: the role may change on a machine that is busy, and what
+/// is refused meanwhile is tried again, which its time tells.
+const REFUSALS_MAX: u64 = 100_000;
+const REFUSED_PAUSE: Duration = Duration::from_millis(50);
+
 /// Connections to all members; clients are dealt over them in turn.
 struct Pools {
     pools: Vec<Pool>,
@@ -51,12 +62,22 @@ pub(super) async fn puts(
     measured.load(format!("put-{VALUE_BYTES}B-c{clients}"), clients, client).await
 }
 
+/// A client that tries again what was refused.
+struct Steady<C> {
+    client: C,
+    refused: Arc<AtomicU64>,
+}
+
 /// Puts every key once.
 pub(super) async fn fill(crew: &Crew, scale: &Scale) -> Result<()> {
     let pools = Pools::open(crew).await?;
     let walk = Walk::short_keys(scale.keys);
     let value = shape::value(VALUE_BYTES);
-    let client = |index| Putter::new(pools.channel(index), walk.clone(), value.clone());
+    let refused = Arc::new(AtomicU64::new(0));
+    let client = |index| Steady {
+        client: Putter::new(pools.channel(index), walk.clone(), value.clone()),
+        refused: refused.clone(),
+    };
     load::counted((0..FILLERS).map(client).collect(), scale.keys, None).await?;
     Ok(())
 }
@@ -85,15 +106,10 @@ pub(super) async fn watches(crew: &Crew, engine: &[u32], scale: &Scale) -> Resul
     }
 }
 
-/// Kills a follower and starts it again.
-pub(super) async fn start(crew: &mut Crew) -> Result<Duration> {
-    let follower = (crew.writer().await? + 1) % crew.addresses().len();
-    crew.kill(follower).await?;
-    crew.restart(follower).await
-}
-
-/// Kills the member that writes; how long nobody can write through the next one.
-pub(super) async fn failover(crew: &mut Crew) -> Result<Duration> {
+/// Kills the member that writes and starts it again: how long nobody could write through the next one,
+/// and how long it took to answer again.
+pub(super) async fn change(crew: &mut Crew) -> Result<(Duration, Duration)> {
+    crew.settle().await?;
     let writer = crew.writer().await?;
     let addresses = crew.addresses();
     let other = addresses[(writer + 1) % addresses.len()];
@@ -106,7 +122,8 @@ pub(super) async fn failover(crew: &mut Crew) -> Result<Duration> {
             work::put(&pool.channel(0), &request).await
         };
         if timeout(ATTEMPT_MAX, attempt).await.is_ok_and(|put| put.is_ok()) {
-            return Ok(began.elapsed());
+            let failover = began.elapsed();
+            return Ok((failover, crew.restart(writer).await?));
         }
         sleep(ATTEMPT_PAUSE).await;
     }
@@ -134,13 +151,17 @@ impl Measured<'_> {
         clients: usize,
         client: impl Fn(usize) -> C,
     ) -> Result<Loaded> {
-        let all = || (0..clients).map(&client).collect();
+        let refused = Arc::new(AtomicU64::new(0));
+        let steady = |index| Steady { client: client(index), refused: refused.clone() };
+        let all = || (0..clients).map(&steady).collect();
         load::timed(all(), self.scale.warm_up(), None).await.context("warm up")?;
+        refused.store(0, Ordering::Relaxed);
         let members = self.crew.pids();
         let before = (cpu_time(&members)?, cpu_time(self.engine)?);
         let load = load::timed(all(), self.scale.timed(), None).await.context(work.clone())?;
         let after = (cpu_time(&members)?, cpu_time(self.engine)?);
-        self.loaded(work, &load, after.0 - before.0, after.1 - before.1)
+        let loaded = self.loaded(work, &load, after.0 - before.0, after.1 - before.1)?;
+        Ok(Loaded { refused: refused.load(Ordering::Relaxed), ..loaded })
     }
 
     fn loaded(
@@ -159,6 +180,7 @@ impl Measured<'_> {
             rate_per_second: of(Metric::RatePerSecond)?,
             p50_micros: of(Metric::P50Micros)?,
             p99_micros: of(Metric::P99Micros)?,
+            refused: 0,
             members_cpu_micros: each(members_cpu),
             engine_cpu_micros: (!self.engine.is_empty()).then(|| each(engine_cpu)),
         })
@@ -186,11 +208,62 @@ impl Pools {
     }
 }
 
+// === impl Steady ===
+
+impl<C: Client> Client for Steady<C> {
+    async fn operate(&mut self) -> Result<()> {
+        loop {
+            let Err(error) = self.client.operate().await else { return Ok(()) };
+            if self.refused.fetch_add(1, Ordering::Relaxed) >= REFUSALS_MAX {
+                return Err(error);
+            }
+            sleep(REFUSED_PAUSE).await;
+        }
+    }
+}
+
 // === impl Getter ===
 
 impl Client for Getter {
     async fn operate(&mut self) -> Result<()> {
         work::range(&self.channel, &shape::get(self.walk.next())).await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    struct Failing;
+
+    impl Client for Failing {
+        async fn operate(&mut self) -> Result<()> {
+            bail!("refused")
+        }
+    }
+
+    /// Refuses the first times.
+    struct Late(u32);
+
+    impl Client for Late {
+        async fn operate(&mut self) -> Result<()> {
+            self.0 = self.0.saturating_sub(1);
+            if self.0 > 0 { bail!("no leader") } else { Ok(()) }
+        }
+    }
+
+    /// One request that met a change of the role ended the whole run.
+    #[tokio::test]
+    async fn what_is_refused_is_tried_again_and_told() {
+        let refused = Arc::new(AtomicU64::new(0));
+        let mut late = Steady { client: Late(4), refused: refused.clone() };
+        late.operate().await.unwrap();
+        assert_eq!(refused.load(Ordering::Relaxed), 3);
+        refused.store(REFUSALS_MAX, Ordering::Relaxed);
+        let mut failing = Steady { client: Failing, refused };
+        assert_eq!(failing.operate().await.unwrap_err().to_string(), "refused");
     }
 }

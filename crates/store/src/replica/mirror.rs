@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use journal::{BatchId, Journal, Shared, Tip};
+use journal::{BatchId, Head, Journal, Shared, Tip};
 use mvcc::{Keyspace, Record, Revision, View};
+use tokio::time::Instant;
 
-use super::leftovers::Leftovers;
+use super::{leftovers::Leftovers, progress::Progress};
 use crate::{
     alarm::Alarms,
     auth,
@@ -43,8 +44,15 @@ impl Mirror {
         let meta = load::meta(journal)?;
         // What was compacted by then is below this, and all up to this is in what is read next.
         let tip = shared.tip().map_err(read)?;
-        let mut keyspace = Keyspace::new();
-        journal.heads(&mut |head| keyspace.replay(head.position, &head.kv)).map_err(read)?;
+        let (mut keyspace, mut progress) = (Keyspace::new(), Progress::new(Instant::now()));
+        let mut take_in = |head: Head| {
+            keyspace.replay(head.position, &head.kv);
+            if let Some(changes) = progress.on_change(Instant::now()) {
+                let (revision, to) = (keyspace.revision().0, tip.revision.0);
+                tracing::info!(changes, revision, to, "reading the journal");
+            }
+        };
+        journal.heads(&mut take_in).map_err(read)?;
         keyspace.replay_end(tip.revision.max(keyspace.revision()));
         if let Some(compacted) = meta.compacted {
             keyspace.compact(compacted).map_err(|source| LoadError::Compacted { source })?;

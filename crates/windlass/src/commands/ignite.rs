@@ -15,12 +15,13 @@ pub(crate) fn run(command: IgniteCommand) -> Outcome {
             let mut options = options(&journal)?;
             options.replicas = replicas;
             create(&options)?;
-            check(options)?;
+            warn(&check(options)?);
             report::words("the journal is there; every `store serve` with this URL serves it");
         }
         IgniteCommand::Check(journal) => {
-            check(options(&journal)?)?;
-            report::words("the settings keep what is acknowledged");
+            let allowed = check(options(&journal)?)?;
+            warn(&allowed);
+            report::words(verdict(&allowed));
         }
         IgniteCommand::Verify { journal, output } => verify(options(&journal)?, output)?,
     }
@@ -56,15 +57,36 @@ fn verify(options: Options, output: Output) -> Outcome {
     }
 }
 
-/// Opening it is checking it.
-fn check(options: Options) -> Result<(), lifecycle::Error> {
-    let journal = open(options)?;
-    for allowed in journal.allowed() {
-        report::words(&format!("warning: {allowed}"));
+/// Opening it is checking it. What could lose acknowledged writes, and was allowed.
+fn check(options: Options) -> Result<Vec<String>, lifecycle::Error> {
+    open(options).map(|journal| journal.allowed().to_vec())
+}
+
+fn warn(allowed: &[String]) {
+    for setting in allowed {
+        report::words(&format!("warning: {setting}"));
     }
-    Ok(())
+}
+
+fn verdict(allowed: &[String]) -> &'static str {
+    match allowed {
+        [] => "the settings keep what is acknowledged",
+        _ => "what is acknowledged can be lost, which --allow-unsafe allows",
+    }
 }
 
 fn failed(source: shared_journal::Error) -> lifecycle::Error {
     lifecycle::Error::SharedJournal { source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Behind a warning that writes can be lost, it said that they are kept.
+    #[test]
+    fn what_is_allowed_is_not_called_safe() {
+        assert!(verdict(&[]).contains("keep"));
+        assert!(verdict(&["REPLICAS of zone W".to_owned()]).contains("can be lost"));
+    }
 }

@@ -45,10 +45,11 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn of(layered: Layered) -> Result<Self, Error> {
         let Layered { settings, mut warnings } = layered;
-        check_cluster(&settings)?;
+        check_advertised(&settings)?;
         let name = settings.text("name").to_owned();
         let data_dir = data_dir(&settings, &name);
         let journal = Journal::of(&settings, &data_dir)?;
+        check_members(&settings, &journal)?;
         let peers = match &journal {
             Journal::Folder(_) => Peers::default(),
             Journal::Shared { .. } => Peers::of(&settings)?,
@@ -83,8 +84,8 @@ fn data_dir(settings: &Settings, name: &str) -> PathBuf {
     settings.given("data-dir").map_or_else(|| format!("{name}.etcd").into(), PathBuf::from)
 }
 
-/// Refuses what etcd refuses too, and clusters of several members.
-fn check_cluster(settings: &Settings) -> Result<(), Error> {
+/// Refuses what etcd refuses too.
+fn check_advertised(settings: &Settings) -> Result<(), Error> {
     // A file need not repeat itself: that is how etcd has it.
     let is_listening_chosen = settings.is_set("listen-client-urls")
         && !matches!(settings.origin("listen-client-urls"), Origin::File { .. });
@@ -93,6 +94,14 @@ fn check_cluster(settings: &Settings) -> Result<(), Error> {
             problem: "--listen-client-urls is set, so --advertise-client-urls must be too".into(),
             hint: "advertise the URLs under which clients reach this machine",
         });
+    }
+    urls::of_flag(settings, "listen-peer-urls").map(drop)
+}
+
+/// Refuses clusters of several members, but where these find each other in the journal they share.
+fn check_members(settings: &Settings, journal: &Journal) -> Result<(), Error> {
+    if matches!(journal, Journal::Shared { .. }) {
+        return Ok(());
     }
     let members: Vec<&str> = settings
         .list("initial-cluster")
@@ -106,7 +115,7 @@ fn check_cluster(settings: &Settings) -> Result<(), Error> {
             hint: "a store has one member: leave --initial-cluster out, or name this member alone",
         });
     }
-    urls::of_flag(settings, "listen-peer-urls").map(drop)
+    Ok(())
 }
 
 fn limits(settings: &Settings, warnings: &mut Vec<String>) -> Result<Limits, Error> {

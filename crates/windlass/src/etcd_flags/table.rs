@@ -111,7 +111,7 @@ const LIMITS: &[Flag] = &[
 const CLUSTER: &[Flag] = &[
     honoured("advertise-client-urls", Urls, "http://localhost:2379", "what the member list tells clients to connect to"),
     honoured("initial-advertise-peer-urls", Urls, "http://localhost:2380", "what the member list names as peer address; the other members of a shared --journal connect there"),
-    honoured("initial-cluster", Text, "", "`<name>=<peer url>` of this member; several members are refused"),
+    honoured("initial-cluster", Text, "", "`<name>=<peer url>` of this member; several are refused without a shared --journal, whose members find each other"),
     without_effect("initial-cluster-state", Choice(&["new", "existing"]), "new", ONE_MEMBER),
     without_effect("initial-cluster-token", Text, "etcd-cluster", ONE_MEMBER),
     without_effect("strict-reconfig-check", Switch, "true", ONE_MEMBER),

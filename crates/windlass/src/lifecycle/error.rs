@@ -123,6 +123,9 @@ impl From<Error> for Failure {
 }
 
 fn exit(error: &Error) -> Exit {
+    if matches!(error, Error::SharedJournal { source } if source.is_unreachable()) {
+        return Exit::Unreachable;
+    }
     let is_usage = match error {
         Error::StartLabels { source } => kube_services::is_labels_usage(source),
         Error::StartSharder { source } => kube_services::is_sharder_usage(source),

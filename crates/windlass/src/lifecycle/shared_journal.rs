@@ -22,29 +22,52 @@ impl Error {
         matches!(self, Self::Url(_))
     }
 
+    /// Whether nobody answers at the addresses of the URL.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        match self {
+            Self::Url(_) => false,
+            Self::Create(source) | Self::Open(source) | Self::Verify(source) => {
+                source.is_unreachable()
+            }
+        }
+    }
+
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Url(_) => "write ignite://HOST:PORT[,HOST:PORT…]",
-            Self::Create(source) | Self::Open(source) | Self::Verify(source) => match **source {
-                IgniteError::Disagree { .. } => {
-                    "members serve HISTORY: a row of KV that differs can be set right with SQL"
-                }
-                IgniteError::NotThere { .. } => {
-                    "`windlass store ignite init <url>` creates it, once for all members"
-                }
-                IgniteError::UnsafeSettings { .. } => {
-                    "change the settings, or accept the loss with --allow-unsafe"
-                }
-                IgniteError::NoRest | IgniteError::Rest { .. } => {
-                    "name the REST addresses of the nodes: ignite://…?rest=HOST:PORT[,…]"
-                }
-                IgniteError::WrongCredentials { .. } => {
-                    "write ignite://USER:PASSWORD@HOST:PORT, or set ETCD_JOURNAL to it"
-                }
-                IgniteError::Foreign { .. } => "choose another schema: ignite://…?schema=NAME",
-                _ => "check that the nodes run, and that these are their client addresses",
-            },
+            Self::Create(source) | Self::Open(source) | Self::Verify(source) => hint(source),
         }
+    }
+}
+
+fn hint(error: &IgniteError) -> &'static str {
+    match error {
+        IgniteError::Disagree { .. } => {
+            "members serve HISTORY: a row of KV that differs can be set right with SQL"
+        }
+        IgniteError::NotThere { .. } => {
+            "`windlass store ignite init <url>` creates it, once for all members"
+        }
+        IgniteError::UnsafeSettings { .. } => {
+            "change the settings, or accept the loss with --allow-unsafe"
+        }
+        IgniteError::NoRest | IgniteError::Rest { .. } => {
+            "name the REST addresses of the nodes: ignite://…?rest=HOST:PORT[,…]"
+        }
+        IgniteError::WrongCredentials { .. } => {
+            "write ignite://USER:PASSWORD@HOST:PORT, or set ETCD_JOURNAL to it"
+        }
+        IgniteError::Foreign { .. } => "choose another schema: ignite://…?schema=NAME",
+        IgniteError::Format { .. } => {
+            "use the windlass that wrote it, or another schema: ignite://…?schema=NAME"
+        }
+        IgniteError::MissingRevision { .. } | IgniteError::BadRow { .. } => {
+            "somebody else changed or removed rows; members stop rather than serve what is left"
+        }
+        error if error.is_of_certificates() => {
+            "check what `ca=`, `cert=`, `key=` and `name=` of the URL say"
+        }
+        _ => "check that the nodes run, and that these are their client addresses",
     }
 }
 

@@ -203,6 +203,14 @@ fn one_member_is_served() {
             hint: a store has one member: leave --initial-cluster out, or name this member alone
         "#]],
     );
+    // Members of a shared journal find each other there.
+    check(
+        "--journal ignite://h:1 --name a --initial-cluster a=http://h1:2380,b=http://h2:2380",
+        expect![[r#"
+            a in ignite://h:1
+            clients at Tcp(127.0.0.1:2379)
+        "#]],
+    );
     check(
         "--discovery-srv example.com",
         expect![[r#"
