@@ -6,7 +6,7 @@ mod tests;
 
 use std::{
     collections::HashMap,
-    io,
+    io, iter,
     pin::pin,
     sync::{Arc, mpsc as std_mpsc},
     thread::{self, JoinHandle},
@@ -167,7 +167,7 @@ impl Threads {
         self.failed.clone()
     }
 
-    /// Waits for all threads to end, and tells the first failure.
+    /// Waits for all threads to end, and tells the first failure that is no consequence of another.
     pub(crate) fn join(self) -> Result<(), StopError> {
         let mut panicked = None;
         for (name, handle) in self.handles {
@@ -175,7 +175,7 @@ impl Threads {
                 panicked.get_or_insert(StopError::Panicked { name });
             }
         }
-        match self.outcomes.try_recv().ok().or(panicked) {
+        match self.outcomes.try_iter().min_by_key(StopError::is_consequence).or(panicked) {
             Some(error) => Err(error),
             None => Ok(()),
         }
@@ -204,6 +204,18 @@ impl Threads {
             .map_err(|source| StopError::Spawn { source })?;
         self.handles.push((name, handle));
         Ok(())
+    }
+}
+
+// === impl StopError ===
+
+impl StopError {
+    /// Whether it only says that something else had failed before. Which of two threads comes first to
+    /// tell is up to the system, and people want to know of the write that failed.
+    fn is_consequence(&self) -> bool {
+        let first: &(dyn std::error::Error + 'static) = self;
+        iter::successors(Some(first), |error| error.source())
+            .any(|error| matches!(error.downcast_ref(), Some(journal::Error::Stopped { .. })))
     }
 }
 

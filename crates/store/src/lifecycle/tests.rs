@@ -54,3 +54,31 @@ async fn tasks_end_when_they_are_asked() {
     shutdown.cancel();
     beside(tasks, edge, edge_ended).await.expect("all of it was asked for");
 }
+
+/// Upkeep that comes upon the journal after a commit failed says only that something did, and could be
+/// first to say it.
+#[test]
+fn the_write_that_failed_is_told_whoever_noticed_first() {
+    let commit = || {
+        let source = journal::Error::Io {
+            step: "cannot sync",
+            path: "segment".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        let source = CommitError::Append { source: journal::AppendError::Failed { source } };
+        StopError::Commit { source }
+    };
+    let housekeeping = || {
+        let source = HousekeepingError::Maintain {
+            source: journal::Error::Stopped { path: "folder".into() },
+        };
+        StopError::Housekeeping { source }
+    };
+    for outcomes in [[commit(), housekeeping()], [housekeeping(), commit()]] {
+        let (report, threads) = Threads::none();
+        outcomes.into_iter().for_each(|outcome| report.try_send(outcome).expect("there is room"));
+        drop(report);
+        let told = threads.join().expect_err("both failed");
+        assert_eq!(told.to_string(), "writes can no longer be made durable");
+    }
+}
