@@ -191,9 +191,26 @@ impl Log {
         Ok(Reader::new(&self.dir, offset, streams))
     }
 
+    /// Whether the attempt has begun and is not forgotten.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be seen.
+    pub fn is_current(&self) -> Result<bool, Error> {
+        let read = |source| Error::Read { path: self.record.clone(), source };
+        self.record.try_exists().map_err(read)
+    }
+
     /// Reads what is there and what comes, until the end. May begin before the attempt does.
     #[must_use]
     pub fn follow(&self, start: Start, streams: Streams) -> Follower {
         Follower::new(self.clone(), start, streams)
+    }
+
+    /// As [`follow`](Self::follow), of an attempt that goes on or is about to begin: what an attempt of an
+    /// earlier task with the same id has left is none of its log.
+    #[must_use]
+    pub fn follow_current(&self, start: Start, streams: Streams) -> Follower {
+        Follower::current(self.clone(), start, streams)
     }
 }

@@ -79,11 +79,19 @@ impl Places {
         self.task(id.task).join(id.number.to_string())
     }
 
-    /// An empty directory for an attempt that begins. One that is there is of a forgotten attempt, whose
-    /// task was deleted before another one came under the same id.
+    /// Makes room for an attempt that has no record yet. What lies there is of a forgotten one, whose task
+    /// was deleted before another came under the same id: once there is a record it would pass for this
+    /// one's.
+    pub(crate) fn clear_attempt(&self, id: AttemptId) -> io::Result<()> {
+        if self.record(id).try_exists()? {
+            return Ok(());
+        }
+        unless_missing(fs::remove_dir_all(self.attempt(id))).map(drop)
+    }
+
+    /// The directory of an attempt that begins.
     pub(crate) fn begin_attempt(&self, id: AttemptId) -> io::Result<PathBuf> {
         let dir = self.attempt(id);
-        unless_missing(fs::remove_dir_all(&dir))?;
         fs::create_dir_all(&dir)?;
         Ok(dir)
     }

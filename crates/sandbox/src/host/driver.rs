@@ -41,6 +41,8 @@ const SIGNAL_KILL: i32 = 9;
 enum Obstacle {
     #[error("a note of {0} bytes is above the limit of {NOTE_BYTES_MAX}")]
     Note(usize),
+    #[error("what an earlier attempt left cannot be removed")]
+    Clear(#[source] io::Error),
     #[error("the attempt cannot be recorded")]
     Record(#[source] record::Error),
     #[error("cannot start a shim")]
@@ -118,10 +120,11 @@ impl Driver {
         if self.order.note.len() > NOTE_BYTES_MAX {
             return Err(Obstacle::Note(self.order.note.len()));
         }
-        let (host, path) = (Arc::clone(&self.host), self.host.places.record(self.order.id));
+        let (host, id) = (Arc::clone(&self.host), self.order.id);
         let note = self.order.note.clone();
         let born = spawn_blocking(move || {
-            Record::create(&path, &note).map_err(Obstacle::Record)?;
+            host.places.clear_attempt(id).map_err(Obstacle::Clear)?;
+            Record::create(&host.places.record(id), &note).map_err(Obstacle::Record)?;
             host.nursery().bear(&host.deadline).map_err(Obstacle::Shim)
         });
         let born = born.await.map_err(Obstacle::Aborted)??;
@@ -214,7 +217,7 @@ impl Driver {
     async fn never_begun(&self, obstacle: &Obstacle) -> Ended {
         let ended = Ended::never_started(chain(obstacle));
         // An attempt that has a record of its own did not get it from here.
-        if !matches!(obstacle, Obstacle::Record(_) | Obstacle::Note(_)) {
+        if !matches!(obstacle, Obstacle::Clear(_) | Obstacle::Record(_) | Obstacle::Note(_)) {
             self.keep(ended.clone()).await;
         }
         ended

@@ -52,6 +52,7 @@ async fn simulate(
     order: &Order,
     line: &mut Line,
 ) -> Result<Ended, Error> {
+    host.places.clear_attempt(order.id)?;
     Record::create(&host.places.record(order.id), &order.note).map_err(Error::Record)?;
     let dir = host.places.begin_attempt(order.id)?;
     let mut log = Writer::create(&dir, Sizes::default()).map_err(Error::Log)?;

@@ -39,6 +39,8 @@ struct Job {
     log: Log,
     start: Start,
     streams: Streams,
+    /// What is there before the attempt has a record is not its own.
+    awaits_record: bool,
     /// `None`: nothing was there yet.
     reader: Option<Reader>,
 }
@@ -47,8 +49,16 @@ struct Job {
 
 impl Follower {
     pub(super) fn new(log: Log, start: Start, streams: Streams) -> Self {
-        let job = Box::new(Job { log, start, streams, reader: None });
-        Self { work: Work::Resting(job), ready: VecDeque::new(), look_after: Duration::ZERO }
+        Self::of(Job { log, start, streams, awaits_record: false, reader: None })
+    }
+
+    pub(super) fn current(log: Log, start: Start, streams: Streams) -> Self {
+        Self::of(Job { log, start, streams, awaits_record: true, reader: None })
+    }
+
+    fn of(job: Job) -> Self {
+        let work = Work::Resting(Box::new(job));
+        Self { work, ready: VecDeque::new(), look_after: Duration::ZERO }
     }
 
     /// The next entry, as soon as there is one; `None` after [`Content::End`]. Cancel safe.
@@ -104,11 +114,13 @@ impl Follower {
 
 impl Job {
     fn read(&mut self) -> Result<Vec<Entry>, Error> {
+        if self.reader.is_none() && !self.has_begun()? {
+            return Ok(Vec::new());
+        }
         // Asked before the files are read: who is over now has written everything by now.
         let is_over = self.is_over()?;
         let reader = match &mut self.reader {
             Some(reader) => reader,
-            None if !self.log.exists()? => return Ok(Vec::new()),
             None => self.reader.insert(self.log.read(self.start, self.streams)?),
         };
         let (mut entries, mut bytes) = (Vec::new(), 0);
@@ -125,6 +137,11 @@ impl Job {
             entries.push(entry);
         }
         Ok(entries)
+    }
+
+    /// Whether there is something to read. What a record is made for is cleared away before.
+    fn has_begun(&self) -> Result<bool, Error> {
+        Ok((!self.awaits_record || self.log.is_current()?) && self.log.exists()?)
     }
 
     /// Whether nobody will write any more. The record is made before the log, so a log without one

@@ -41,6 +41,23 @@ async fn a_follower_sees_output_while_the_command_runs_and_then_the_end() {
     assert_eq!(next(&mut log).await.unwrap(), None);
 }
 
+/// A task that was deleted and submitted again under its id was shown what it had written the first time.
+#[tokio::test]
+async fn what_an_earlier_attempt_of_the_same_name_wrote_is_not_followed() {
+    let mut scene = Scene::open(Kind::Process).await;
+    scene.run("echo earlier").await;
+    let id = AttemptId { task: Uuid::from_u128(7), number: 1 };
+    scene.host.forget(id).await.unwrap();
+    let mut log = scene.host.logs(id).follow_current(Start::Offset(0), Streams::ALL);
+    let early = tokio::time::timeout(Duration::from_millis(30), log.next()).await;
+    assert!(early.is_err(), "it is not that attempt's log: {early:?}");
+    let order = Order { id, spec: shell("echo later"), note: Vec::new() };
+    let mut attempt = scene.host.start(order);
+    let entries = to_the_end(&mut log).await;
+    assert_eq!(text(entries, Stream::Stdout), "later\n");
+    assert_eq!(ended(&mut attempt).await.outcome, exited(0));
+}
+
 #[tokio::test]
 async fn output_is_bytes_and_streams_stay_apart() {
     let mut scene = Scene::open(Kind::Process).await;

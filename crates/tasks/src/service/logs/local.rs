@@ -2,7 +2,7 @@
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use sandbox::AttemptId;
-use sandbox::log::{Content, Entry, Follower, Log, Reader};
+use sandbox::log::{Content, Entry, Follower, Log, Reader, Start, Streams};
 use tokio::task::spawn_blocking;
 use tonic::Status;
 
@@ -25,7 +25,10 @@ struct Following {
     id: TaskId,
     number: u32,
     log: Log,
+    start: Start,
+    streams: Streams,
     follower: Follower,
+    has_read: bool,
     updates: Updates,
     /// As it was last seen; `None` when the attempt is over, and what its log has is all it will
     /// have.
@@ -49,13 +52,20 @@ impl Service {
             };
         }
         if !wanted.follow {
-            return read(log, wanted, number).await;
+            return match attempt.has_ended || self.is_there(&log, id, number).await? {
+                true => read(log, wanted, number).await,
+                false => Ok(stream::empty().boxed()),
+            };
         }
+        let (start, streams) = (wanted.start, wanted.streams);
         let mut following = Following {
             service: self.clone(),
             id,
             number,
-            follower: log.follow(wanted.start, wanted.streams),
+            start,
+            streams,
+            follower: log.follow_current(start, streams),
+            has_read: false,
             log,
             updates: self.listen()?,
             going_on: None,
@@ -68,6 +78,31 @@ impl Service {
         });
         Ok(chunks.boxed())
     }
+
+    /// Whether the log is that of an attempt which was seen to go on. Before it begins, one may lie there of
+    /// an earlier task with the same id; after its end it has none that could be told from that.
+    async fn is_there(&self, log: &Log, id: TaskId, number: u32) -> Result<bool, Error> {
+        let log = log.clone();
+        let looked = spawn_blocking(move || log.is_current()).await;
+        let is_current = looked.or(Err(Error::Stopping))?.map_err(Error::ReadLog)?;
+        Ok(is_current || !is_running(self.going_on(id, number).await?.as_ref()))
+    }
+
+    /// The task while the attempt goes on, as far as is recorded. One that nobody knows of does not.
+    async fn going_on(&self, id: TaskId, number: u32) -> Result<Option<Record>, Error> {
+        let record = match self.record(id).await {
+            Ok(record) => record,
+            Err(Error::NoTask(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let attempt = record.task.attempts.iter().find(|each| each.number.0 == number);
+        let goes_on = attempt.is_some_and(|attempt| attempt.cause.is_none());
+        Ok(goes_on.then_some(record))
+    }
+}
+
+fn is_running(going_on: Option<&Record>) -> bool {
+    going_on.is_some_and(|record| record.task.status.running().is_some())
 }
 
 async fn exists(log: &Log) -> Result<bool, Error> {
@@ -111,7 +146,10 @@ impl Following {
     async fn next(&mut self) -> Result<Option<Entry>, Error> {
         while let Some(known) = &self.going_on {
             tokio::select! {
-                entry = self.follower.next() => return entry.map_err(Error::ReadLog),
+                entry = self.follower.next() => {
+                    self.has_read = true;
+                    return entry.map_err(Error::ReadLog);
+                }
                 changed = self.service.until_changed(&mut self.updates, known) => changed?,
             }
             self.look().await?;
@@ -123,17 +161,12 @@ impl Following {
         }
     }
 
-    /// Whether the attempt goes on, as far as is recorded. One that nobody knows of does not.
+    /// Whether the attempt goes on. The log of one that is not to go on is what lies there.
     async fn look(&mut self) -> Result<(), Error> {
-        let record = match self.service.record(self.id).await {
-            Ok(record) => Some(record),
-            Err(Error::NoTask(_)) => None,
-            Err(error) => return Err(error),
-        };
-        self.going_on = record.filter(|record| {
-            let attempt = record.task.attempts.iter().find(|each| each.number.0 == self.number);
-            attempt.is_some_and(|attempt| attempt.cause.is_none())
-        });
+        self.going_on = self.service.going_on(self.id, self.number).await?;
+        if !self.has_read && !is_running(self.going_on.as_ref()) {
+            self.follower = self.log.follow(self.start, self.streams);
+        }
         Ok(())
     }
 }

@@ -3,14 +3,20 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
+use sandbox::AttemptId;
 use tasks::client::{self, Client};
-use tasks::core::id::TaskId;
+use tasks::core::id::{TaskId, WriteId};
+use tasks::core::keys::KeyRange;
+use tasks::core::node::Node;
+use tasks::core::transition::{Claimant, Stamp, claim};
 use tasks::service::refusal::Kind;
 use tasks::wire;
 use tasks::wire::logs_response::Content;
 use tasks::wire::status::Status;
+use uuid::Uuid;
 
-use super::served::{Plan, Served, assert_refused, id_of, status_of};
+use super::served::{FAR_AHEAD_MS, Plan, Served, assert_refused, id_of, status_of, stuck};
 use crate::live::computer::steps;
 use crate::live::etcd::Etcd;
 use crate::live::waiting::{PATIENCE, until};
@@ -144,13 +150,48 @@ async fn a_log_that_is_gone_is_data_loss() {
     }
 }
 
+/// The log of a deleted task lies there for a while: the next one under its id was said to have written it
+/// from when it was claimed until it began.
+#[tokio::test]
+async fn a_task_under_the_id_of_a_deleted_one_has_a_log_of_its_own() {
+    let etcd = Etcd::start().await;
+    let served = Served::start(&etcd).await;
+    let client = served.client().await;
+    let keyed = |spec| wire::TaskSpec { idempotency_key: "nightly".to_owned(), ..spec };
+    let id = id_of(&client.submit(keyed(steps("print earlier"))).await.unwrap());
+    assert_eq!(follow(&client, id).await.stdout, b"earlier\n");
+    client.wait(&[id], PATIENCE).await.unwrap();
+    client.gc(FAR_AHEAD_MS).await.unwrap();
+    let log = served.handle.host().logs(AttemptId { task: id.0, number: 1 });
+    until("the result to be forgotten", async || (!log.is_current().unwrap()).then_some(())).await;
+
+    client.submit(keyed(stuck())).await.unwrap();
+    claim_in_the_name_of_the_node(&etcd, id).await;
+    assert_eq!(read(&client, request(id)).await.unwrap(), Read::default());
+    let followed = tokio::time::timeout(Duration::from_millis(200), follow(&client, id)).await;
+    assert!(followed.is_err(), "it has not begun: {followed:?}");
+}
+
+/// Nothing is started by that.
+async fn claim_in_the_name_of_the_node(etcd: &Etcd, id: TaskId) {
+    let store = etcd.client();
+    let nodes = store.list(KeyRange::NODES).await.expect("it answers").kvs;
+    let (node, registered) = Node::decode(&nodes[0]).expect("it is registered");
+    let Node { id: node, host, name, .. } = node;
+    let claimant = Claimant { node, host, name, registered };
+    let stamp = Stamp { now: Timestamp::now(), write_id: WriteId(Uuid::from_u128(1)) };
+    let queued = store.get(id).await.expect("it answers").expect("it was submitted");
+    let plan = claim(&queued, &claimant, stamp).expect("it is queued");
+    assert!(store.txn(&plan.txn).await.expect("it answers").succeeded);
+}
+
 /// An attempt that never began has nothing to say; one that follows it does.
 #[tokio::test]
 async fn a_task_that_never_ran_has_an_empty_log() {
     let etcd = Etcd::start().await;
     let served = Served::start(&etcd).await;
     let client = served.client().await;
-    let queued = id_of(&client.submit(super::served::stuck()).await.unwrap());
+    let queued = id_of(&client.submit(stuck()).await.unwrap());
     assert_eq!(read(&client, request(queued)).await.unwrap(), Read::default());
     let (followed, canceled) = tokio::join!(follow(&client, queued), client.cancel(queued));
     canceled.unwrap();
