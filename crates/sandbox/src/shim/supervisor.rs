@@ -93,9 +93,10 @@ impl Supervisor {
         }
     }
 
-    /// What it means that the command ended like this.
+    /// What it means that the command ended like this. By itself, if no signal was sent before.
     pub(crate) fn outcome(&self, exit: Exit, is_oom_killed: bool) -> Outcome {
-        match self.stopping.map(|stopping| stopping.reason) {
+        let sent = self.stopping.filter(|stopping| stopping.is_terminated);
+        match sent.map(|stopping| stopping.reason) {
             None => Outcome::Exited { exit, is_oom_killed },
             Some(Reason::Asked | Reason::DeadlinePassed) => Outcome::Stopped,
             Some(Reason::TimedOut) => Outcome::TimedOut,
@@ -141,6 +142,18 @@ mod tests {
         assert_eq!(supervisor.due(at(7), FAR), Some(Signal::KILL));
         assert_eq!(supervisor.due(at(7), FAR), None);
         assert_eq!(supervisor.due(at(8), FAR), Some(Signal::KILL), "again");
+        assert_eq!(exited(&supervisor), Outcome::Stopped);
+    }
+
+    /// A command that had ended when the wish to stop it came was said to be stopped: a node that left
+    /// called failed what was complete.
+    #[test]
+    fn what_ended_before_any_signal_ended_by_itself() {
+        let mut supervisor = Supervisor::new(None, seconds(10), at(1));
+        supervisor.on_stop(seconds(5), at(2));
+        let ended = Outcome::Exited { exit: Exit::Code(0), is_oom_killed: false };
+        assert_eq!(exited(&supervisor), ended);
+        assert_eq!(supervisor.due(at(2), FAR), Some(Signal::TERM));
         assert_eq!(exited(&supervisor), Outcome::Stopped);
     }
 
