@@ -30,6 +30,7 @@ use std::{
     cell::OnceCell,
     io,
     os::fd::{AsFd, BorrowedFd},
+    path::PathBuf,
 };
 
 use rustix::{
@@ -69,6 +70,8 @@ pub enum Error {
     Namespaces(#[from] namespaces::Error),
     #[error("cannot build the root")]
     Root(#[from] root::Error),
+    #[error("there is no directory {} to start in", path.display())]
+    NoWorkdir { path: PathBuf },
     #[error("cannot run the container")]
     Container(#[from] container::Error),
     #[error("cannot measure scratch files")]
@@ -132,7 +135,8 @@ impl Native {
         namespaces::enter(spec.network)?;
         let stage = self.stage(id);
         root::build(&self.site, spec, &stage, &group)?;
-        let container = Container::create(id, spec, stdio, &stage, &group)?;
+        let container = Container::create(id, spec, stdio, &stage, &group);
+        let container = container.map_err(|error| why_not_created(error, &stage, spec))?;
         if !tree.is_v2() {
             group.join_unified(container.init().as_raw_pid())?;
         }
@@ -307,6 +311,14 @@ pub fn settle(site: &Site) -> Result<(), Error> {
 /// If control groups are not there or cannot be changed.
 pub fn retire(site: &Site) -> Result<(), Error> {
     Ok(Tree::open(&site.host_id.to_string())?.retire()?)
+}
+
+/// The container runtime does not say what it could not find.
+fn why_not_created(error: container::Error, stage: &Stage, spec: &Spec) -> Error {
+    match stage.has_dir(&spec.workdir) {
+        true => Error::Container(error),
+        false => Error::NoWorkdir { path: spec.workdir.clone() },
+    }
 }
 
 fn cause(step: impl Fn(Cause) -> runtime::Error) -> impl Fn(Error) -> runtime::Error {

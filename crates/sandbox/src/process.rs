@@ -11,6 +11,7 @@ pub(crate) mod table;
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
     time::Duration,
 };
 
@@ -69,6 +70,8 @@ enum Cause {
         #[source]
         source: io::Error,
     },
+    #[error("there is no directory {} to start in", path.display())]
+    NoWorkdir { path: PathBuf },
     #[error("cannot watch the command")]
     Watch(#[source] io::Error),
     #[error("cannot wait for processes")]
@@ -178,8 +181,11 @@ impl Runtime for Process {
             let State::Prepared(command) = std::mem::replace(&mut self.state, State::Idle) else {
                 return Err(Cause::NotPrepared);
             };
-            let program = command.program().to_owned();
-            let command = command.spawn().map_err(|source| Cause::Execute { program, source })?;
+            let (program, workdir) = (command.program().to_owned(), command.workdir().to_owned());
+            let command = command.spawn().map_err(|source| match workdir.is_dir() {
+                true => Cause::Execute { program, source },
+                false => Cause::NoWorkdir { path: workdir },
+            })?;
             let end = pidfd_open(command, PidfdFlags::empty());
             let end = end.map_err(|errno| Cause::Watch(errno.into()))?;
             self.state = State::Running { command, end };

@@ -138,6 +138,14 @@ impl Tree {
         }
     }
 
+    /// Whether `path` leads to a directory, by links that lead nowhere outside.
+    pub(super) fn has_dir(&self, path: &Path) -> bool {
+        let relative = path.strip_prefix("/").ok().filter(|path| !path.as_os_str().is_empty());
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let relative = relative.unwrap_or(Path::new("."));
+        openat2(&self.0, relative, flags, Mode::empty(), ResolveFlags::IN_ROOT).is_ok()
+    }
+
     /// The directory at `path`, one name deep, made if the root lacks it.
     pub(super) fn ensure_dir(&self, path: &Path) -> Result<(), Error> {
         let relative = path.strip_prefix("/").unwrap_or(path);

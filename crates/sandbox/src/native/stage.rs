@@ -111,6 +111,11 @@ impl Stage {
         Ok(Tree::open(&self.merged())?)
     }
 
+    /// Whether the root has a directory there, links in it followed as the command would.
+    pub(super) fn has_dir(&self, path: &Path) -> bool {
+        Tree::open(&self.merged()).is_ok_and(|root| root.has_dir(path))
+    }
+
     /// Unmounts, in the shim; elsewhere nothing is mounted. Removes what was written to a disk.
     pub(super) fn remove(&self) -> Result<(), Error> {
         if self.lower().exists() {

@@ -1,6 +1,6 @@
 //! A command ready to be executed: its words, its streams, its limits.
 
-use std::{io, os::unix::process::CommandExt, process};
+use std::{io, os::unix::process::CommandExt, path::Path, process};
 
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use rustix::process::{Pid, Resource, Rlimit, geteuid, getrlimit, setrlimit};
@@ -38,6 +38,10 @@ impl Command {
 
     pub(super) fn program(&self) -> &str {
         &self.program
+    }
+
+    pub(super) fn workdir(&self) -> &Path {
+        self.command.get_current_dir().unwrap_or(Path::new("/"))
     }
 
     /// Executes it; an error means that nothing of it was.

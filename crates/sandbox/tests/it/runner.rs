@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sandbox::{Event, Kind, Outcome};
+use sandbox::{Event, Kind, Outcome, Spec};
 
 use crate::scene::{Scene, ended, exited, shell, spec};
 
@@ -41,6 +41,7 @@ on_both! {
     watch_cancel_returns_on_context_cancel
     nonzero_exit_is_not_an_error
     a_command_that_is_not_there_never_starts
+    a_directory_that_is_not_there_is_named
     a_timeout_is_held_by_the_shim
     a_stop_with_less_grace_is_sooner
 }
@@ -111,6 +112,16 @@ async fn a_command_that_is_not_there_never_starts(kind: Kind) {
         panic!("it started")
     };
     assert!(reason.contains("o such file"), "{reason}");
+}
+
+/// All that was said was that a system call had failed, or that there was no such command.
+async fn a_directory_that_is_not_there_is_named(kind: Kind) {
+    let mut scene = Scene::open(kind).await;
+    let spec = Spec { workdir: "/no/such/folder".into(), ..shell("pwd") };
+    let Outcome::NeverStarted { reason } = ended(&mut scene.start(spec)).await.outcome else {
+        panic!("it started")
+    };
+    assert!(reason.ends_with("there is no directory /no/such/folder to start in"), "{reason}");
 }
 
 async fn a_timeout_is_held_by_the_shim(kind: Kind) {
