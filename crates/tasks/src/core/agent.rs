@@ -60,6 +60,9 @@ pub struct Profile {
 pub struct Leftovers {
     /// Attempts that ended and were perhaps not recorded. All other processes are dead.
     pub ended: Vec<(TaskId, Finished)>,
+    /// Attempts that were stopped, at the latest by this start. Of one that somebody canceled that is to be
+    /// told.
+    pub stopped: Vec<(TaskId, AttemptNumber, Usage)>,
     /// Of the registration before; given up once the ends are recorded.
     pub lease: Option<LeaseId>,
 }
@@ -174,6 +177,8 @@ pub struct Agent {
     writes: Writes,
     attempts: BTreeMap<TaskId, Attempt>,
     unrecorded: BTreeMap<(TaskId, AttemptNumber), Unrecorded>,
+    /// Of the process before; told once.
+    stopped: Vec<(TaskId, AttemptNumber, Usage)>,
     backlog: Backlog,
     claimable: BTreeMap<TaskId, Claimable>,
     /// When a claim was sent whose result is not seen in the watch yet.
@@ -205,6 +210,7 @@ impl Agent {
             writes: Writes::default(),
             attempts: BTreeMap::new(),
             unrecorded: unrecorded.collect(),
+            stopped: leftovers.stopped,
             backlog: Backlog::default(),
             claimable: BTreeMap::new(),
             asked: BTreeMap::new(),

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::runs;
 use crate::core::agent::{Leftovers, Report};
 use crate::core::id::{AttemptNumber, NodeId, TaskId};
+use crate::core::record::Usage;
 use crate::core::transition::Finished;
 use crate::core::txn::LeaseId;
 
@@ -24,16 +25,30 @@ pub(super) fn read(left: sandbox::Leftovers) -> (Leftovers, Vec<AttemptId>) {
     let lease = left.remembered.and_then(|bytes| bytes.try_into().ok());
     let lease = lease.map(|bytes| LeaseId(i64::from_be_bytes(bytes)));
     let results = left.ended.iter().map(|leftover| leftover.id).collect();
-    let ended = left.ended.into_iter().filter_map(finished).collect();
-    (Leftovers { ended, lease }, results)
+    let killed = left.killed.into_iter().map(|id| {
+        let (task, attempt) = named(id);
+        (task, attempt, Usage::default())
+    });
+    let mut leftovers = Leftovers { lease, stopped: killed.collect(), ..Leftovers::default() };
+    for leftover in left.ended {
+        let ((task, attempt), node) = (named(leftover.id), Uuid::from_slice(&leftover.note));
+        match (runs::report(leftover.ended), node.map(NodeId)) {
+            (Report::Ended(ending, usage), Ok(node)) => {
+                leftovers.ended.push((task, Finished { node, attempt, ending, usage }));
+            }
+            (Report::Stopped(usage), _) => leftovers.stopped.push((task, attempt, usage)),
+            (Report::StoppedBeforeStart, _) => {
+                leftovers.stopped.push((task, attempt, Usage::default()));
+            }
+            // Its note is another program's.
+            (Report::Ended(..), Err(_)) => {}
+        }
+    }
+    (leftovers, results)
 }
 
-/// `None`: nothing to record. It was stopped, or its note is another program's.
-fn finished(leftover: sandbox::host::Leftover) -> Option<(TaskId, Finished)> {
-    let node = NodeId(Uuid::from_slice(&leftover.note).ok()?);
-    let Report::Ended(ending, usage) = runs::report(leftover.ended) else { return None };
-    let (task, attempt) = (TaskId(leftover.id.task), AttemptNumber(leftover.id.number));
-    Some((task, Finished { node, attempt, ending, usage }))
+fn named(id: AttemptId) -> (TaskId, AttemptNumber) {
+    (TaskId(id.task), AttemptNumber(id.number))
 }
 
 #[cfg(test)]
@@ -42,13 +57,13 @@ mod tests {
 
     use sandbox::host::Leftover;
     use sandbox::log::Volume;
-    use sandbox::{Ended, Exit, Outcome, Usage};
+    use sandbox::{Ended, Exit, Outcome};
 
     use super::*;
     use crate::core::transition::Ending;
 
     fn leftover(number: u32, note: Vec<u8>, outcome: Outcome) -> Leftover {
-        let usage = Usage { peak_memory_bytes: 5, cpu: Duration::from_millis(7) };
+        let usage = sandbox::Usage { peak_memory_bytes: 5, cpu: Duration::from_millis(7) };
         let id = AttemptId { task: Uuid::from_u128(1), number };
         Leftover { id, note, ended: Ended { outcome, usage, log: Volume::default() } }
     }
@@ -63,12 +78,15 @@ mod tests {
                 leftover(2, note(node), Outcome::Stopped),
                 leftover(3, b"what?".to_vec(), exited),
             ],
-            killed: Vec::new(),
+            killed: vec![AttemptId { task: Uuid::from_u128(1), number: 4 }],
             remembered: Some(remembrance(LeaseId(-77))),
         };
         let (leftovers, results) = read(left);
         assert_eq!(leftovers.lease, Some(LeaseId(-77)));
         assert_eq!(results.len(), 3, "all are forgotten in the end");
+        let stopped: Vec<(u32, u64)> =
+            leftovers.stopped.iter().map(|(_, attempt, usage)| (attempt.0, usage.cpu_ms)).collect();
+        assert_eq!(stopped, [(4, 0), (2, 7)]);
         let [(task, finished)] = leftovers.ended.as_slice() else { panic!("one is published") };
         assert_eq!((task.0.as_u128(), finished.node, finished.attempt.0), (1, node, 1));
         assert!(matches!(finished.ending, Ending::Exited(exit) if exit.code == 3));
@@ -78,6 +96,7 @@ mod tests {
     #[test]
     fn an_empty_directory_has_nothing_to_tell() {
         let (leftovers, results) = read(sandbox::Leftovers::default());
-        assert!(leftovers.ended.is_empty() && leftovers.lease.is_none() && results.is_empty());
+        assert!(leftovers.ended.is_empty() && leftovers.stopped.is_empty());
+        assert!(leftovers.lease.is_none() && results.is_empty());
     }
 }

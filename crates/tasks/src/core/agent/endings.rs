@@ -146,6 +146,13 @@ impl Agent {
         self.on_read_for_touch(now, record, attempt, finished.usage);
     }
 
+    /// What an earlier process was about to stop, if somebody had canceled it.
+    pub(super) fn tell_stopped(&mut self) {
+        for (id, attempt, usage) in std::mem::take(&mut self.stopped) {
+            self.read(id, WantedFor::Touch(attempt, usage));
+        }
+    }
+
     /// A canceled attempt of ours has stopped: says when, and what it used, once.
     pub(super) fn on_read_for_touch(
         &mut self,

@@ -108,6 +108,7 @@ impl Agent {
             Registration::Recovering { lease } => {
                 let lease = *lease;
                 if !self.has_ends_to_record() {
+                    self.tell_stopped();
                     self.commands.extend(lease.map(Command::Revoke));
                     self.register();
                 }

@@ -8,6 +8,7 @@ use tasks::core::agent::{Event, Leftovers};
 use tasks::core::id::AttemptNumber;
 use tasks::core::keys::Key;
 use tasks::core::node::TELL_EVERY;
+use tasks::core::record::Usage;
 use tasks::core::time::Boottime;
 use tasks::core::transition::Finished;
 use tasks::core::txn::{LeaseId, Op};
@@ -88,12 +89,33 @@ fn a_new_daemon_publishes_what_it_finds_before_it_gives_up_the_old_lease() {
     let queued = scene.submit(spec());
     let running = scene.claim(&queued, &before);
     let found: Finished = scene.end(&running, exited(0));
-    let leftovers = Leftovers { ended: vec![(queued.id(), found)], lease: Some(LeaseId(2)) };
+    let (ended, lease) = (vec![(queued.id(), found)], Some(LeaseId(2)));
+    let leftovers = Leftovers { ended, lease, ..Leftovers::default() };
     let story = Story::recovering(scene, leftovers);
     expect![[r#"
         after 0 ms: revokes lease 2
         after 0 ms: registers
         after 0 ms: complete after [Some(Exited)]
+    "#]]
+    .assert_eq(&story.end(queued.id()));
+}
+
+/// It was said to go on for ever: whoever had canceled it waited in vain for its end.
+#[test]
+fn what_a_new_daemon_killed_of_a_canceled_task_is_said_to_have_stopped() {
+    let mut scene = Scene::new();
+    let before = scene.register(1);
+    let queued = scene.submit(spec());
+    let running = scene.claim(&queued, &before);
+    let plan = scene.plan_cancel(&running);
+    scene.store.win(&plan);
+    let stopped = vec![(queued.id(), AttemptNumber(1), Usage::default())];
+    let leftovers = Leftovers { stopped, lease: Some(LeaseId(1)), ..Leftovers::default() };
+    let story = Story::recovering(scene, leftovers);
+    expect![[r#"
+        after 0 ms: revokes lease 1
+        after 0 ms: registers
+        after 0 ms: canceled after [Some(Canceled)]
     "#]]
     .assert_eq(&story.end(queued.id()));
 }

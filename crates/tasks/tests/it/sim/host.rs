@@ -90,7 +90,11 @@ impl Host {
             seed: Uuid::from_u128(seed),
             kept_record_bytes_max: KEPT_RECORD_BYTES_MAX,
         };
-        let leftovers = Leftovers { ended: self.runtime.clear(), lease: self.lease.take() };
+        let leftovers = Leftovers {
+            ended: self.runtime.clear(),
+            lease: self.lease.take(),
+            ..Default::default()
+        };
         self.daemon = Some(Agent::new(profile, leftovers));
     }
 

@@ -46,17 +46,19 @@ pub(in crate::commands) fn text(task: &Described) -> String {
         let used = format!("{cpus} cpus, {memory} memory, {} pids, {scratch} scratch", limits.pids);
         lines.push(("limits", used));
     }
-    lines.extend(task.attempts.iter().map(|attempt| ("attempt", attempt_line(attempt))));
+    let goes_on = if task.state.is_final() { "not known to have stopped" } else { "goes on" };
+    let attempts = task.attempts.iter();
+    lines.extend(attempts.map(|attempt| ("attempt", attempt_line(attempt, goes_on))));
     let shown = lines.into_iter().filter(|(_, value)| !value.is_empty());
     let lines: Vec<String> = shown.map(|(name, value)| format!("{name:<10} {value}")).collect();
     lines.join("\n")
 }
 
-fn attempt_line(attempt: &Attempt) -> String {
+fn attempt_line(attempt: &Attempt, goes_on: &str) -> String {
     let Attempt { number, node, start, fence, .. } = attempt;
     let end = match (attempt.cause, attempt.end) {
         (Some(cause), Some(end)) => format!("{cause} after {}", age(end.duration_since(*start))),
-        _ => "goes on".to_owned(),
+        _ => goes_on.to_owned(),
     };
     let memory = match attempt.peak_memory_bytes {
         0 => String::new(),
