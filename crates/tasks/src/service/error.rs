@@ -61,6 +61,8 @@ pub(super) enum Field {
     Id(IdError),
     #[error("must be given")]
     Missing,
+    #[error("{count} nodes are called {name:?}; name one by its id")]
+    Ambiguous { name: String, count: usize },
     #[error("{0} is unknown")]
     Unknown(i32),
     #[error("{0:?} is not the beginning of an id, of 8 characters or more")]

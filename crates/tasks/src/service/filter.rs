@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use super::error::{Error, Field};
 use crate::core::id::{NodeId, TaskId};
-use crate::core::record::Record;
-use crate::core::status::Status;
+use crate::core::record::{Record, Task};
 use crate::wire;
 
 /// Shorter prefixes would soon mean several tasks.
@@ -21,6 +20,7 @@ const SMALLEST_ID: &str = "00000000-0000-0000-0000-000000000000";
 pub(super) struct Filter {
     states: BTreeSet<&'static str>,
     labels: BTreeMap<String, String>,
+    /// A registration or, of all that follow each other there, their host.
     node: Option<NodeId>,
     prefix: String,
 }
@@ -48,7 +48,7 @@ impl Filter {
     pub(super) fn passes(&self, record: &Record) -> bool {
         let task = &record.task;
         (self.states.is_empty() || self.states.contains(task.status.as_str()))
-            && self.node.is_none_or(|node| node_of(&task.status) == Some(node))
+            && self.node.is_none_or(|node| ran_on(task, node))
             && self.has_prefix(task.id)
             && self.passes_labels(record)
     }
@@ -83,15 +83,9 @@ impl Filter {
     }
 }
 
-/// Where a task runs, or ran last.
-fn node_of(status: &Status) -> Option<NodeId> {
-    match status {
-        Status::Queued(_) => None,
-        Status::Running(running) => Some(running.node),
-        Status::Complete(complete) => Some(complete.node),
-        Status::Canceled(canceled) => canceled.node,
-        Status::Failed(failed) => failed.node,
-    }
+/// Whether the task runs there, or ran there last.
+fn ran_on(task: &Task, NodeId(id): NodeId) -> bool {
+    task.last_attempt().is_some_and(|last| last.node.0 == id || last.host.0 == id)
 }
 
 fn state_name(state: i32) -> Result<&'static str, Error> {

@@ -21,7 +21,7 @@ impl Service {
         request: wire::DrainRequest,
     ) -> Result<wire::DrainResponse, Error> {
         let nodes = self.nodes_known().await?;
-        let node = find(&nodes, &request.node).ok_or(Error::NoNode(request.node))?;
+        let node = find(&nodes, &request.node)?;
         if node.host == self.node().host_id() {
             self.node().drain().await.or(Err(Error::Stopping))?;
         } else if request.proxied {
@@ -69,8 +69,18 @@ impl Service {
     }
 }
 
-/// By id, else by name.
-fn find<'a>(nodes: &'a [Node], wanted: &str) -> Option<&'a Node> {
-    let by_id = nodes.iter().find(|node| node.id.to_string() == wanted);
-    by_id.or_else(|| nodes.iter().find(|node| node.name == wanted))
+/// By id, else by name. Nodes of one machine are called alike unless somebody names them.
+fn find<'a>(nodes: &'a [Node], wanted: &str) -> Result<&'a Node, Error> {
+    if let Some(node) = nodes.iter().find(|node| node.id.to_string() == wanted) {
+        return Ok(node);
+    }
+    let called: Vec<&Node> = nodes.iter().filter(|node| node.name == wanted).collect();
+    match called.as_slice() {
+        [] => Err(Error::NoNode(wanted.to_owned())),
+        [only] => Ok(only),
+        several => {
+            let (name, count) = (wanted.to_owned(), several.len());
+            Err(Error::field("node", Field::Ambiguous { name, count }))
+        }
+    }
 }

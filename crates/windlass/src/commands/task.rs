@@ -39,7 +39,7 @@ pub(crate) async fn run(command: TaskCommand) -> Outcome {
 async fn list(arguments: ListArgs) -> Outcome {
     let client = connect::open(&arguments.connect).await?;
     let node_id = match &arguments.on {
-        Some(node) => node_named(&client, node).await?,
+        Some(node) => host_of(&client, node).await?,
         None => String::new(),
     };
     let filter = wire::Filter {
@@ -126,14 +126,17 @@ async fn gc(arguments: GcArgs) -> Outcome {
     print(arguments.output, &removed, |removed| format!("removed {} tasks", removed.deleted))
 }
 
-/// The id of a live node, of its name or id.
-async fn node_named(client: &Client, name: &str) -> Result<String, Failure> {
-    let nodes = client.nodes().await.map_err(connect::failure)?;
-    let found = nodes.into_iter().find(|node| node.name == name || node.node_id == name);
-    found.map(|node| node.node_id).ok_or_else(|| {
-        let error = anyhow::anyhow!("there is no node `{name}`");
-        Failure::new(Exit::No, error).with_hint("`windlass nodes` lists them")
-    })
+/// The host of the live node that is meant by a name or an id: what ran there before its last start ran on
+/// it too.
+async fn host_of(client: &Client, node: &str) -> Result<String, Failure> {
+    let mut nodes = client.nodes().await.map_err(connect::failure)?;
+    nodes.retain(|each| each.name == node || each.node_id == node);
+    let error = match (nodes.len(), nodes.pop()) {
+        (1, Some(only)) => return Ok(only.host_id),
+        (0, _) => anyhow::anyhow!("there is no node `{node}`"),
+        (count, _) => anyhow::anyhow!("{count} nodes are called `{node}`"),
+    };
+    Err(Failure::new(Exit::No, error).with_hint("`windlass nodes` lists them and their ids"))
 }
 
 fn described(views: Vec<wire::TaskView>) -> Result<Vec<Described>, Failure> {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use tasks::service::refusal::Kind;
 use tasks::wire::{self, status::Status};
 
-use super::served::{FAR_AHEAD_MS, Plan, Served, id_of, status_of, stuck};
+use super::served::{FAR_AHEAD_MS, Plan, Served, assert_refused, id_of, status_of, stuck};
 use crate::live::computer::steps;
 use crate::live::etcd::Etcd;
 use crate::live::waiting::{PATIENCE, until};
@@ -73,6 +74,23 @@ async fn a_drain_reaches_the_node_that_is_meant() {
     tokio::time::timeout(PATIENCE, left).await.expect("it leaves").expect("it answers");
     assert!(!first.handle.standing().is_draining);
     until("one node", async || (client.nodes().await.ok()?.len() == 1).then_some(())).await;
+}
+
+/// One of those that were called so was drained, whichever it was.
+#[tokio::test]
+async fn a_name_that_several_nodes_have_drains_none() {
+    let etcd = Etcd::start().await;
+    let first = Served::start(&etcd).await;
+    let second = Served::start(&etcd).await;
+    let client = first.client().await;
+    until("both nodes", async || (client.nodes().await.ok()?.len() == 2).then_some(())).await;
+    let refused = client.drain("node1").await;
+    assert_refused(refused, Kind::InvalidArgument, "node: 2 nodes are called \"node1\"");
+    let id = second.handle.standing().node.expect("it is registered").to_string();
+    client.drain(&id).await.unwrap();
+    let left = second.handle.until_standing(|standing| standing.has_left);
+    tokio::time::timeout(PATIENCE, left).await.expect("it leaves").expect("it answers");
+    assert!(!first.handle.standing().is_draining);
 }
 
 #[tokio::test]

@@ -29,6 +29,20 @@ fn a_detached_task_is_waited_for_and_read() {
     assert!(some.stderr.contains("there are more; --limit"), "{some:?}");
 }
 
+/// A node has another id after each start: what it had run before was on no node any more.
+#[test]
+fn what_a_node_ran_before_it_was_started_again_is_listed_on_it() {
+    let (_folder, path) = folder();
+    let node = Node::start(&path);
+    let id = node.submit(&["--", "true"]);
+    assert_eq!(node.ask(&["task", "wait", &id]).code, Some(0));
+    node.stop();
+    let node = Node::start(&path);
+    until(|| node.json(&["nodes"]).as_array().is_some_and(|nodes| nodes.len() == 1).then_some(()));
+    let listed = node.json(&["task", "list", "--on", "node1"]);
+    assert_eq!(listed[0]["id"], *id);
+}
+
 #[test]
 fn tasks_are_followed_canceled_and_removed() {
     let (_folder, path) = folder();
