@@ -8,10 +8,7 @@ use std::{
 
 use clap::CommandFactory;
 
-use super::{
-    own_store::{Door, OwnStore},
-    serve,
-};
+use super::{own_store::OwnStore, serve};
 use crate::{
     cli::{
         Cli,
@@ -83,9 +80,12 @@ fn parts(node: Node) -> Result<Parts, Failure> {
         }
         StoreChoice::Own { listen } => {
             let socket = node.data_dir.join(STORE_SOCKET);
+            // The names in a certificate are those by which others reach the port.
+            let has_socket = listen.is_none() || node.identity.is_some();
             let own = OwnStore {
                 data_dir: &node.data_dir.join(STORE_FOLDER),
-                door: listen.map_or(Door::Socket(&socket), Door::Port),
+                port: listen,
+                socket: has_socket.then_some(socket.as_path()),
                 identity: node.identity.as_ref(),
             };
             let store = own.serve()?;

@@ -15,15 +15,12 @@ const FOLDER_MODE: u32 = 0o700;
 /// Where and how it is served.
 pub(super) struct OwnStore<'a> {
     pub(super) data_dir: &'a Path,
-    pub(super) door: Door<'a>,
-    /// What it is known by, and who is let in.
+    /// For others, and for the process itself where it has no socket.
+    pub(super) port: Option<SocketAddr>,
+    /// That only the owner of the process can reach.
+    pub(super) socket: Option<&'a Path>,
+    /// What it is known by on its port, and who is let in there.
     pub(super) identity: Option<&'a tasks::store::Tls>,
-}
-
-pub(super) enum Door<'a> {
-    Port(SocketAddr),
-    /// A socket that only the owner of the process can reach.
-    Socket(&'a Path),
 }
 
 // === impl OwnStore ===
@@ -31,23 +28,22 @@ pub(super) enum Door<'a> {
 impl OwnStore<'_> {
     pub(super) fn serve(&self) -> Result<Serve, Failure> {
         make_folder(self.data_dir)?;
-        let url = match (&self.door, self.identity) {
-            (Door::Port(address), None) => format!("http://{address}"),
-            (Door::Port(address), Some(_)) => format!("https://{address}"),
-            (Door::Socket(path), _) => format!("unix://{}", utf8(path)?),
-        };
+        let scheme = if self.identity.is_some() { "https" } else { "http" };
+        let port = self.port.map(|address| format!("{scheme}://{address}"));
+        let socket = self.socket.map(utf8).transpose()?.map(|path| format!("unix://{path}"));
+        let urls: Vec<&str> = port.iter().chain(&socket).map(String::as_str).collect();
         let mut flags = vec![
             format!("--data-dir={}", utf8(self.data_dir)?),
-            format!("--listen-client-urls={url}"),
-            format!("--advertise-client-urls={url}"),
+            format!("--listen-client-urls={}", urls.join(",")),
+            format!("--advertise-client-urls={}", urls.join(",")),
             "--log-level=warn".to_owned(),
             "--log-format=console".to_owned(),
         ];
-        if let Door::Port(address) = self.door {
+        if let (Some(address), Some(url)) = (self.port, &port) {
             flags.push(format!("--cors={url}"));
             flags.push(format!("--host-whitelist=localhost,127.0.0.1,::1,{}", address.ip()));
         }
-        if let (Door::Port(_), Some(identity)) = (&self.door, self.identity) {
+        if let (Some(_), Some(identity)) = (self.port, self.identity) {
             flags.push(format!("--cert-file={}", utf8(&identity.cert_file)?));
             flags.push(format!("--key-file={}", utf8(&identity.key_file)?));
             flags.push(format!("--trusted-ca-file={}", utf8(&identity.ca_file)?));

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     node::{self, STORE_FOLDER},
-    own_store::{Door, OwnStore},
+    own_store::OwnStore,
 };
 use crate::{
     cli::UpArgs,
@@ -22,7 +22,8 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
     let data_dir = arguments.data_dir.map_or_else(default_data_dir, Ok)?;
     let own = OwnStore {
         data_dir: &data_dir.join(STORE_FOLDER),
-        door: Door::Port(arguments.listen),
+        port: Some(arguments.listen),
+        socket: None,
         identity: None,
     };
     let store = own.serve()?;

@@ -46,26 +46,13 @@ impl TaskNode {
     /// Asks the store of this process, unless another one was named.
     pub(super) fn asking(mut self, store: Option<&store::Service>) -> Result<Self, Error> {
         if self.endpoints.is_empty() {
-            let addresses = store.into_iter().flat_map(store::Service::addresses);
-            let endpoints = addresses.map(|(_, address)| self.endpoint(address));
-            self.endpoints = endpoints.collect::<Result<_, _>>()?;
+            let addresses = || store.into_iter().flat_map(store::Service::addresses);
+            let addresses = || addresses().map(|(_, address)| address);
+            let socket = addresses().find(|address| matches!(address, Address::Unix(_)));
+            let nearest = socket.or_else(|| addresses().next());
+            self.endpoints = nearest.map(own_endpoint).transpose()?.into_iter().collect();
         }
         Ok(self)
-    }
-
-    /// A socket is there for this process alone.
-    fn endpoint(&self, address: &Address) -> Result<String, Error> {
-        match address {
-            Address::Tcp(address) if self.node.identity.is_some() => {
-                Ok(format!("https://{address}"))
-            }
-            Address::Tcp(address) => Ok(format!("http://{address}")),
-            Address::Unix(path) => {
-                fs::set_permissions(path, Permissions::from_mode(SOCKET_MODE))
-                    .map_err(|source| Error::ProtectSocket { path: path.clone(), source })?;
-                Ok(format!("unix://{}", path.display()))
-            }
-        }
     }
 
     /// Binds first: the node tells the others where it is reached.
@@ -129,6 +116,19 @@ impl Started {
         };
         let (node, api) = tokio::join!(node, api);
         node.and(api)
+    }
+}
+
+/// Of the store of this process. A socket is there for it alone; a port without one asks for no
+/// certificate.
+fn own_endpoint(address: &Address) -> Result<String, Error> {
+    match address {
+        Address::Tcp(address) => Ok(format!("http://{address}")),
+        Address::Unix(path) => {
+            fs::set_permissions(path, Permissions::from_mode(SOCKET_MODE))
+                .map_err(|source| Error::ProtectSocket { path: path.clone(), source })?;
+            Ok(format!("unix://{}", path.display()))
+        }
     }
 }
 

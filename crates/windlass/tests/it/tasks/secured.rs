@@ -20,6 +20,25 @@ fn identity(dir: &Path, name: &str) -> Vec<String> {
         .collect()
 }
 
+/// A node went to its own store by the address that others have it by, and never took a task if its
+/// certificate did not name that address.
+#[test]
+fn a_node_needs_no_name_for_its_own_store() {
+    let (_folder, path) = folder();
+    let dir = path.join("ca");
+    assert_eq!(ca(&dir, &["init"]).code, Some(0));
+    assert_eq!(ca(&dir, &["issue", "--node", "node1", "--host", "node1.example"]).code, Some(0));
+    let socket = path.join("node.sock");
+    let mut command = node(&path.join("data"));
+    command.args(["--store-listen", "0.0.0.0:0", "--runtime", "process"]);
+    command.arg("--socket").arg(&socket).args(identity(&dir, "node1"));
+    let node = Node::spawn(&mut command, format!("unix://{}", socket.display()));
+    assert!(node.log.contains("0.0.0.0:"), "others have a port: {}", node.log);
+    let id = node.submit(&["--", "true"]);
+    assert_eq!(node.ask(&["task", "wait", "--timeout", "30s", &id]).code, Some(0));
+    node.stop();
+}
+
 #[test]
 fn certificates_of_the_authority_are_needed_and_enough() {
     let (_folder, path) = folder();
