@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::CommandFactory;
+use sandbox::Kind;
 
 use super::{own_store::OwnStore, serve};
 use crate::{
@@ -55,10 +56,12 @@ pub(crate) fn run(arguments: NodeArgs) -> Outcome {
     Ok(())
 }
 
-/// A folder that is not there would fail every task that is given to this node for it.
+/// A folder that is not there would fail every task that is given to this node for it, and one that is not
+/// used would have it run on other files.
 fn check_roots(node: &Node) -> Result<(), Error> {
     match node.roots.values().find(|path| !path.is_dir()) {
         Some(path) => Err(Error::NoRootfs { path: path.clone() }),
+        None if node.kind == Kind::Process && !node.roots.is_empty() => Err(Error::RootfsOfProcess),
         None => Ok(()),
     }
 }

@@ -56,6 +56,8 @@ pub(crate) enum Error {
     Rootfs { text: String },
     #[error("--rootfs: there is no folder {}", path.display())]
     NoRootfs { path: PathBuf },
+    #[error("--rootfs: plain processes see the files of this machine, and no others")]
+    RootfsOfProcess,
     #[error("--rootfs: `{name}` is given twice")]
     RootfsTwice { name: String },
     #[error("--host-view: `{}` is not the path of a folder from the root on", path.display())]
@@ -104,6 +106,7 @@ impl Error {
             Self::NotRoot => "use sudo, or --runtime process",
             Self::PublicProcess => "use sudo, or say --runtime process if that is what you want",
             Self::NoRootfs { .. } => "name a folder with the files that tasks are to see",
+            Self::RootfsOfProcess => "leave it out, or use sudo for containers",
             Self::Rootfs { .. } | Self::RootfsTwice { .. } => {
                 "write `--rootfs busybox=/srv/busybox`"
             }
