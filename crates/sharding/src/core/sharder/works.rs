@@ -22,9 +22,10 @@ use crate::core::time::Moment;
 pub(super) const UNASSIGNED_MAX: usize = 10_000;
 /// Writes of labels under way at once, besides moves.
 const WRITES_MAX: usize = 32;
-/// Objects that are being marked to be given up at once. With more, those writes and what they bring
-/// about would fill the server's queue, and what is nobody's already would wait in it for its next owner.
-const DRAINS_INFLIGHT_MAX: usize = 16;
+/// With so many requests about objects under way, no more objects are marked to be given up, but for one
+/// at a time. Those writes and what they bring about would fill the server's queue, and what is nobody's
+/// already would wait in it for its next owner: the sooner it has one, the sooner the next may go.
+const DRAIN_BELOW: usize = 16;
 /// Conflicts after which an object has to wait.
 const REREADS_MAX: u32 = 5;
 /// An object of an instance that is gone is left where it is after so many failures, or after so many
@@ -361,14 +362,19 @@ impl Works {
 
     /// Whether one more object may be marked to be given up.
     fn may_drain(&self, moves_max: usize) -> bool {
-        self.moving.len() < moves_max && self.drains.len() < DRAINS_INFLIGHT_MAX
+        self.moving.len() < moves_max && self.drain_room() > 0
+    }
+
+    /// How many requests that mark an object may be sent now.
+    fn drain_room(&self) -> usize {
+        let is_first = usize::from(self.drains.is_empty());
+        DRAIN_BELOW.saturating_sub(self.flights.len()).max(is_first)
     }
 
     /// Lets more objects be drained, as far as there is room.
     fn fill_room(&mut self, moves_max: usize, now: Moment) {
         let room = moves_max.saturating_sub(self.moving.len());
-        let room_in_flight = DRAINS_INFLIGHT_MAX.saturating_sub(self.drains.len());
-        for _ in 0..room.min(room_in_flight) {
+        for _ in 0..room.min(self.drain_room()) {
             let Some(name) = self.queued.pop_first() else { return };
             self.look_at(&name, now);
         }

@@ -58,6 +58,39 @@ fn no_more_is_drained_at_once_than_allowed() {
     assert_eq!(mark_all(&mut stage), 100);
 }
 
+/// Objects were marked as fast as ever while those given up before them waited for their next owner, so
+/// that each waited behind a hundred others.
+#[test]
+fn what_was_given_up_goes_before_more_is_drained() {
+    let objects: Vec<Object> = (0..300).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
+    let mut stage = Stage::settled(&["a"], objects);
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 2))));
+    stage.answer_all();
+    let count = |stage: &Stage| {
+        let labels = stage.labels();
+        let is_drain = |(_, change): &&(_, LabelChange)| matches!(change, LabelChange::Drain(_));
+        let drains = labels.iter().filter(is_drain).count();
+        (drains, labels.len() - drains)
+    };
+    assert_eq!(count(&stage), (16, 0));
+    for _ in 0..16 {
+        let (token, name, change) = stage.write_request();
+        let drained = object(&name.name, 6, Some("a")).with(&change);
+        stage.answer(token, Answer::Object(Box::new(drained)));
+        let given_up = Box::new(object(&name.name, 7, None));
+        stage.tell(Event::Unassigned { object: given_up, is_listed: false });
+    }
+    assert_eq!(count(&stage), (1, 16), "one at a time, lest those wait for ever");
+    while count(&stage).1 > 0 {
+        let is_assign =
+            |it: &Command| matches!(it, Command::WriteObject { change: LabelChange::Shard(_), .. });
+        let index = stage.open.iter().position(is_assign).expect("somebody is assigned");
+        let Command::WriteObject { token, name, .. } = stage.open.remove(index) else { panic!() };
+        stage.answer(token, Answer::Object(Box::new(object(&name.name, 8, Some("b")))));
+    }
+    assert_eq!(count(&stage), (16, 0));
+}
+
 /// Every judgement queued the object once more, for as long as there was no room.
 #[test]
 fn what_waits_to_be_drained_waits_once() {
