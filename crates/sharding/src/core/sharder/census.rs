@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::works::Work;
 use super::{ById, Sharder};
 use crate::core::key::Key;
 use crate::core::names::InstanceId;
@@ -36,14 +37,21 @@ impl Census {
         self.counting.clear();
     }
 
-    /// Keeps the last count right until the next: an object has another owner.
-    pub(super) fn on_moved(&mut self, from: Option<InstanceId>, to: Option<InstanceId>) {
-        let Some(counted) = self.counted.as_mut().filter(|_| from != to) else { return };
-        if let Some(objects) = from.and_then(|from| counted.get_mut(&from)) {
-            *objects = objects.saturating_sub(1);
-        }
-        if let Some(to) = to {
-            *counted.entry(to).or_default() += 1;
+    /// Keeps the last count right until the next: an object has another owner. `is_counted`: the count
+    /// that is under way has come across it.
+    pub(super) fn on_moved(
+        &mut self,
+        (from, to): (Option<InstanceId>, Option<InstanceId>),
+        is_counted: bool,
+    ) {
+        let present = is_counted.then_some(&mut self.counting);
+        for count in self.counted.iter_mut().chain(present).filter(|_| from != to) {
+            if let Some(objects) = from.as_ref().and_then(|from| count.get_mut(from)) {
+                *objects = objects.saturating_sub(1);
+            }
+            if let Some(to) = to.clone() {
+                *count.entry(to).or_default() += 1;
+            }
         }
     }
 
@@ -69,7 +77,9 @@ impl Census {
 
 impl Sharder {
     pub(super) fn count(&mut self, object: &Object, key: &Key) {
-        if let Some(owner) = &object.shard {
+        // What is on its way counts for whom it comes from until it has arrived.
+        let origin = self.works.get(&object.name).map(Work::origin);
+        if let Some(owner) = origin.unwrap_or(object.shard.as_ref()) {
             *self.census.counting.entry(owner.clone()).or_default() += 1;
         }
         let slots = self.options.partitioning.slots;

@@ -155,6 +155,10 @@ impl Passes {
         std::mem::take(&mut self.has_ended)
     }
 
+    fn is_counting(&self) -> bool {
+        self.current.as_ref().is_some_and(|pass| pass.purpose == Purpose::Census)
+    }
+
     fn is_idle(&self) -> bool {
         self.departed.is_empty()
             && !self.wants_resync
@@ -219,6 +223,7 @@ impl Sharder {
         };
         if purpose == Purpose::Census {
             self.census.begin();
+            self.works.on_count();
             self.passes.excused = std::mem::take(&mut self.passes.returned);
             self.passes.split_before = std::mem::take(&mut self.passes.split);
             self.passes.overlooked_before = std::mem::take(&mut self.passes.overlooked);
@@ -288,6 +293,9 @@ impl Sharder {
             let is_found = self.consider(object, now);
             if let Some(asked) = asked.filter(|_| !self.works.has(&name)) {
                 self.passes.on_overlooked(asked);
+            }
+            if self.passes.is_counting() {
+                self.works.on_counted(&name);
             }
             if let Some(pass) = self.passes.current.as_mut().filter(|_| is_found) {
                 pass.found += 1;

@@ -102,6 +102,8 @@ pub(super) struct Work {
     is_told_overdue: bool,
     /// Nobody of ours seems to have labelled it so; to be told once the server has confirmed it.
     is_suspect: bool,
+    /// The count that is under way has come across it.
+    is_counted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,8 +172,23 @@ impl Works {
         }
     }
 
+    pub(super) fn get(&self, name: &ObjectName) -> Option<&Work> {
+        self.all.get(name)
+    }
+
     pub(super) fn get_mut(&mut self, name: &ObjectName) -> Option<&mut Work> {
         self.all.get_mut(name)
+    }
+
+    /// A count begins.
+    pub(super) fn on_count(&mut self) {
+        self.all.values_mut().for_each(|work| work.is_counted = false);
+    }
+
+    pub(super) fn on_counted(&mut self, name: &ObjectName) {
+        if let Some(work) = self.all.get_mut(name) {
+            work.is_counted = true;
+        }
     }
 
     pub(super) fn uid(&self, name: &ObjectName) -> Option<Uid> {
@@ -338,6 +355,7 @@ impl Works {
             epoch: None,
             is_told_overdue: false,
             is_suspect: false,
+            is_counted: false,
         };
         self.all.insert(name.clone(), work);
         self.on_taken_in(&name);
@@ -390,6 +408,11 @@ impl Work {
 
     pub(super) fn is_confirmed(&self) -> bool {
         self.is_confirmed
+    }
+
+    /// Whose it was when it was taken up.
+    pub(super) fn origin(&self) -> Option<&InstanceId> {
+        self.origin.as_ref()
     }
 
     /// Whether it has to be taken from this instance. An orphan's label says nothing any more.

@@ -25,6 +25,39 @@ fn a_count_follows_what_is_moved() {
     assert_eq!((count(&stage, "a"), count(&stage, "b")), (0, 1));
 }
 
+/// What was between two owners when it was counted went missing, and one less than its former owner had
+/// was shown until the next count.
+#[test]
+fn what_is_on_its_way_is_counted_once() {
+    let mut stage = Stage::settled(&["a"], vec![object("x", 5, Some("a"))]);
+    let count = |stage: &Stage| {
+        let objects = stage.sharder.objects().unwrap();
+        ["a", "b"].map(|id| objects.get(&id.parse::<InstanceId>().unwrap()).copied().unwrap_or(0))
+    };
+    stage.objects = (0..40).map(|i| object(&format!("x{i}"), 5, Some("a"))).collect();
+    stage.tell(Event::LeaseSeen(Box::new(lease("b", 1))));
+    stage.answer_all();
+    let (token, name, change) = stage.write_request();
+    assert!(matches!(change, LabelChange::Drain(_)));
+    let at = stage.objects.iter().position(|it| it.name == name).unwrap();
+    stage.objects[at] = object(&name.name, 6, Some("a"));
+    stage.objects[at].drain = Some(Drain::Until(1_700_000_030));
+    stage.answer(token, Answer::Object(Box::new(stage.objects[at].clone())));
+    stage.objects[at] = object(&name.name, 7, None);
+    let object_7 = Box::new(stage.objects[at].clone());
+    stage.tell(Event::Unassigned { object: object_7, is_listed: false });
+    stage.tell(Event::Namespaces(["shop".to_owned()].into()));
+    stage.answer_all();
+    assert_eq!(count(&stage), [40, 0], "it is nobody's now, and counts for whom it comes from");
+    let is_it =
+        |command: &Command| matches!(command, Command::WriteObject { name: of, .. } if *of == name);
+    let index = stage.open.iter().position(is_it).expect("it is to be assigned");
+    let Command::WriteObject { token, .. } = stage.open.remove(index) else { unreachable!() };
+    stage.objects[at] = object(&name.name, 8, Some("b"));
+    stage.answer(token, Answer::Object(Box::new(stage.objects[at].clone())));
+    assert_eq!(count(&stage), [39, 1]);
+}
+
 /// Objects that leave the ring were evened out too, and their slots with them.
 #[test]
 fn what_is_outside_the_ring_does_not_count() {

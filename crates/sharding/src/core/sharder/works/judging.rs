@@ -137,8 +137,11 @@ impl Sharder {
         self.works.wake_children(name, now.mono);
         match &work.role {
             Role::Child { parent, .. } => self.on_child_done(parent, name, now.mono),
-            Role::Main { .. } => self.census.on_moved(work.origin, work.object.shard),
-            Role::Foreign => {}
+            // What leaves the ring is in no count.
+            Role::Main { .. } if self.is_selected(name) => {
+                self.census.on_moved((work.origin, work.object.shard), work.is_counted);
+            }
+            Role::Main { .. } | Role::Foreign => {}
         }
     }
 
