@@ -1,7 +1,7 @@
 //! Objects that are to be given up: no reconcile of them begins, one that runs may finish within its
 //! grace, and only when none runs is the object let go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::message::{Command, Outcome};
@@ -15,6 +15,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drains {
     all: BTreeMap<ObjectName, Giving>,
+    /// Of all, those that are not gone: few of very many, and looked at with every reconcile.
+    active: BTreeSet<ObjectName>,
+    /// When each went, in this order; some have come back since.
+    departures: VecDeque<(Moment, ObjectName)>,
     /// The epoch up to which all draining objects are known.
     seen_epoch: u64,
     listing: Option<u64>,
@@ -67,16 +71,23 @@ impl Drains {
             return;
         }
         match (known, object.drain.is_some()) {
-            (Some(giving), true) => giving.on_seen(object.version.clone(), now),
+            (Some(giving), true) => {
+                giving.on_seen(object.version.clone(), now);
+                if !giving.is_gone() {
+                    self.active.insert(object.name.clone());
+                }
+            }
             (None, true) => {
                 let giving = Giving::new(object.version.clone(), now);
                 self.all.insert(object.name.clone(), giving);
+                self.active.insert(object.name.clone());
             }
             // Of an object that we gave up, the same version again is old news.
             (Some(giving), false) if giving.is_gone() && giving.version == object.version => {}
             // Ours after all, or again. An acknowledgement under way is refused: the version is newer.
             (Some(_), false) => {
                 self.all.remove(&object.name);
+                self.active.remove(&object.name);
             }
             (None, false) => {}
         }
@@ -85,6 +96,8 @@ impl Drains {
     pub(super) fn on_left(&mut self, name: &ObjectName, now: Moment) {
         if let Some(giving) = self.all.get_mut(name) {
             giving.stage = Stage::Gone { since: now };
+            self.active.remove(name);
+            self.departures.push_back((now, name.clone()));
         }
     }
 
@@ -94,7 +107,7 @@ impl Drains {
             return;
         }
         giving.stage = match outcome {
-            Outcome::Done(()) => Stage::Gone { since: now },
+            Outcome::Done(()) => return self.on_left(name, now),
             Outcome::Conflict => Stage::Unsure { at: now },
             Outcome::Failed => Stage::Unsure { at: now + RETRY_AFTER },
         };
@@ -118,7 +131,8 @@ impl Drains {
     }
 
     pub(super) fn next_due(&self, now: Moment, grace: Duration) -> Option<Moment> {
-        let due = self.all.values().filter_map(|giving| match giving.stage {
+        let active = self.active.iter().filter_map(|name| self.all.get(name));
+        let due = active.filter_map(|giving| match giving.stage {
             Stage::Draining if !giving.is_cancelled => Some(giving.since + grace),
             Stage::Unsure { at } => Some(at),
             Stage::Draining | Stage::Asked | Stage::Gone { .. } => None,
@@ -132,12 +146,26 @@ impl Drains {
         grace: Duration,
         running: &BTreeSet<ObjectName>,
     ) -> Vec<Command> {
-        self.all.retain(|_, giving| match giving.stage {
-            Stage::Gone { since } => now.since(since) < REMEMBERED_FOR,
-            _ => true,
+        self.forget_the_gone(now);
+        debug_assert!(
+            self.all.iter().all(|(name, giving)| giving.is_gone() != self.active.contains(name)),
+            "what is not gone is known to be active"
+        );
+        let tended = self.active.iter().filter_map(|name| {
+            let giving = self.all.get_mut(name)?;
+            giving.tend(name, now, grace, running)
         });
-        let tended = self.all.iter_mut();
-        tended.filter_map(|(name, giving)| giving.tend(name, now, grace, running)).collect()
+        tended.collect()
+    }
+
+    fn forget_the_gone(&mut self, now: Moment) {
+        let is_old = |(at, _): &mut (Moment, ObjectName)| now.since(*at) >= REMEMBERED_FOR;
+        while let Some((at, name)) = self.departures.pop_front_if(is_old) {
+            // One that has come back since, and perhaps gone again, is remembered from then on.
+            if self.all.get(&name).is_some_and(|it| it.stage == (Stage::Gone { since: at })) {
+                self.all.remove(&name);
+            }
+        }
     }
 }
 
@@ -192,5 +220,43 @@ impl Giving {
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::object::{Drain, GroupKind, Uid};
+
+    fn object(version: u32) -> Object {
+        let kind = GroupKind::new("", "Secret");
+        Object {
+            name: ObjectName { kind, namespace: None, name: "x".to_owned() },
+            uid: Uid("u".to_owned()),
+            version: Version(version.to_string()),
+            shard: Some("a".parse().unwrap()),
+            drain: Some(Drain::Until(0)),
+            controller: None,
+        }
+    }
+
+    /// With every reconcile everything that had been given up for ten minutes was gone through.
+    #[test]
+    fn what_was_given_up_is_remembered_and_not_looked_at() {
+        let at = |seconds| Moment(Duration::from_secs(seconds));
+        let (grace, none) = (Duration::from_secs(10), BTreeSet::new());
+        let (mut drains, x) = (Drains::default(), object(5));
+        drains.on_seen(&x, at(0));
+        assert_eq!(drains.tend(at(0), grace, &none).len(), 1);
+        drains.on_answered(&x.name, Outcome::Done(()), at(1));
+        assert!(drains.active.is_empty());
+        drains.on_seen(&object(7), at(300));
+        assert_eq!(drains.tend(at(300), grace, &none).len(), 1, "it came back");
+        drains.on_answered(&x.name, Outcome::Done(()), at(301));
+        let end = 301 + REMEMBERED_FOR.as_secs();
+        assert_eq!(drains.tend(at(end - 1), grace, &none), []);
+        assert!(!drains.allow(&object(7)) && drains.active.is_empty());
+        assert_eq!(drains.tend(at(end), grace, &none), []);
+        assert!(drains.allow(&object(7)) && drains.departures.is_empty());
     }
 }
