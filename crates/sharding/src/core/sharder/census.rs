@@ -22,6 +22,8 @@ pub(super) struct Census {
     slots: BTreeMap<SlotId, u64>,
     /// How many slots were evened out, and when: since the last time that counts.
     balanced: VecDeque<(Moment, usize)>,
+    /// The last of these was not kept: the Ring had been written meanwhile, as by our own status.
+    is_not_kept: bool,
     /// By instance, as far as this count has come.
     counting: ById<u64>,
     /// By instance, as the last count found it and moves have changed it since.
@@ -53,6 +55,15 @@ impl Census {
                 *count.entry(to).or_default() += 1;
             }
         }
+    }
+
+    /// What evens out could not be kept, as far as is known.
+    pub(super) fn on_not_kept(&mut self) {
+        self.is_not_kept = true;
+    }
+
+    pub(super) fn take_not_kept(&mut self) -> bool {
+        std::mem::take(&mut self.is_not_kept)
     }
 
     /// How many slots were evened out of late.
@@ -106,6 +117,18 @@ impl Sharder {
         if self.membership.is_lost() {
             return self.rebuild_table(now);
         }
+        self.even_out(now);
+    }
+
+    /// The table stands as it was counted by.
+    pub(super) fn even_out_again(&mut self, now: Now) {
+        self.census.balanced.pop_back();
+        if !self.passes.is_counting() {
+            self.even_out(now);
+        }
+    }
+
+    fn even_out(&mut self, now: Now) {
         let spent = self.census.spent(now.mono);
         let Some(Table::Slots(slots)) = self.table() else { return };
         let settings = &self.options.partitioning;

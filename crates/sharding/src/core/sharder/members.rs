@@ -92,12 +92,16 @@ impl Sharder {
                 self.membership.epoch = epoch;
                 let read = Table::Slots(slots);
                 let before = self.membership.table.clone();
+                let is_not_kept = self.census.take_not_kept();
                 self.passes.excuse(before.iter().flat_map(|before| before.donors(&read)));
                 // Not what was gone by so far: the answer to a write was lost, or another leads too.
                 if before.is_some_and(|before| before != read) {
                     self.adopt(read, now);
                 } else {
                     self.membership.table = Some(read);
+                    if is_not_kept {
+                        self.even_out_again(now);
+                    }
                 }
             }
             None => {
@@ -155,7 +159,12 @@ impl Sharder {
             self.membership.version = Some(version);
             self.adopt(table, now);
         } else {
-            // Somebody else wrote the Ring, or nobody knows: what stands there counts.
+            // Somebody else wrote the Ring, or nobody knows: what stands there counts. Members are looked
+            // at anew all the time, objects are not.
+            let before = self.membership.table.as_ref();
+            if before.is_some_and(|before| before.members() == table.members()) {
+                self.census.on_not_kept();
+            }
             self.membership.version = None;
             self.out.push(Command::ReadTable);
         }

@@ -155,7 +155,7 @@ impl Passes {
         std::mem::take(&mut self.has_ended)
     }
 
-    fn is_counting(&self) -> bool {
+    pub(super) fn is_counting(&self) -> bool {
         self.current.as_ref().is_some_and(|pass| pass.purpose == Purpose::Census)
     }
 
