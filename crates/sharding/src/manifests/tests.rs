@@ -119,6 +119,7 @@ fn pods_have_no_privilege_and_know_their_namespace() {
         container["args"],
         json!(["sharder", "run", "--listen=0.0.0.0:9181", "--sharder-namespace=home"])
     );
+    assert_eq!(container["env"], json!([{"name": "MIMALLOC_PURGE_DELAY", "value": "0"}]));
     let labels = &find("Namespace")["metadata"]["labels"];
     assert_eq!(labels["pod-security.kubernetes.io/enforce"], "restricted");
 }
