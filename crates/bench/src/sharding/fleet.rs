@@ -28,6 +28,8 @@ use crate::{http, process};
 /// An instance may have to wait for a Lease that somebody else had.
 const READY_MAX: Duration = Duration::from_mins(3);
 const PROBE_PAUSE: Duration = Duration::from_millis(20);
+/// As in the sharder's manifests.
+const SHARDER_ENVIRONMENT: &[(&str, &str)] = &[("MIMALLOC_PURGE_DELAY", "0")];
 
 /// All processes; dropping it kills them.
 pub(super) struct Fleet {
@@ -79,7 +81,7 @@ impl Fleet {
             "--log-level=warn".into(),
             argument("--kubeconfig=", &kubeconfig),
         ];
-        let mut sharder = Process::start(&self.program, &arguments).await?;
+        let mut sharder = Process::start(&self.program, &arguments, SHARDER_ENVIRONMENT).await?;
         sharder.wait_ready().await.context("the sharder")?;
         self.sharder = Some(sharder);
         Ok(())
@@ -112,7 +114,7 @@ impl Fleet {
             arguments.push(format!("--ring={}", setting.name).into());
         }
         arguments.extend(manner.hold.map(|hold| format!("--hold={}", hold.as_secs()).into()));
-        Process::start(&self.program, &arguments).await
+        Process::start(&self.program, &arguments, &[]).await
     }
 
     pub(super) fn ids(&self) -> Vec<String> {
@@ -188,13 +190,18 @@ impl Fleet {
 // === impl Process ===
 
 impl Process {
-    async fn start(program: &PathBuf, arguments: &[OsString]) -> Result<Self> {
+    async fn start(
+        program: &PathBuf,
+        arguments: &[OsString],
+        environment: &[(&str, &str)],
+    ) -> Result<Self> {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port")?;
         let address = free.local_addr().context("no free port")?;
         drop(free);
         let child = Command::new(program)
             .args(arguments)
             .arg(format!("--listen={address}"))
+            .envs(environment.iter().copied())
             .stdout(Stdio::null())
             .kill_on_drop(true)
             .spawn()
