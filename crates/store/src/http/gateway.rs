@@ -46,7 +46,8 @@ pub(super) struct Gateway {
 // === impl Gateway ===
 
 impl Gateway {
-    pub(super) async fn answer(&self, path: &str, request: Request<Body>) -> Response<Body> {
+    /// Takes the body out of the request if it is read.
+    pub(super) async fn answer(&self, path: &str, request: &mut Request<Body>) -> Response<Body> {
         let answered = self.try_answer(path, request).await;
         answered.unwrap_or_else(|refused| refusal::response(&refused))
     }
@@ -54,13 +55,13 @@ impl Gateway {
     async fn try_answer(
         &self,
         path: &str,
-        request: Request<Body>,
+        request: &mut Request<Body>,
     ) -> Result<Response<Body>, Status> {
         let route = routes::find(path).ok_or_else(|| Status::not_found("Not Found"))?;
         if request.method() != Method::POST {
             return Err(Status::unimplemented("Method Not Allowed"));
         }
-        let call = Call::new(self.clone(), route.method, request);
+        let call = Call::new(self.clone(), route.method, std::mem::take(request));
         let timeout = call.timeout()?;
         let answered = (route.exchange)(call);
         match timeout {

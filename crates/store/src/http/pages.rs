@@ -1,9 +1,13 @@
 //! Everything that is asked over plain HTTP, found by its path: health, version, metrics and the
 //! JSON gateway. Owns the paths and the headers that etcd puts on every answer.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
+use tokio::time::timeout;
 use tonic::body::Body;
 
 use super::access::{self, Access};
@@ -23,6 +27,11 @@ const OLD_GATEWAY: &str = "/v3beta/";
 const NAME_IGNORED: &str = "CommonName of client sending a request against gateway will be ignored and not used as expected";
 
 const NO_CERTIFICATE: &str = "a client certificate is needed";
+
+/// How much is read of a request whose answer does not need it, and for how long: what is on its way
+/// comes at once, and who streams for ever hears the answer all the same.
+const UNREAD_BYTES_MAX: usize = 256 * 1024;
+const UNREAD_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The HTTP side of one listener.
 pub(super) struct Pages {
@@ -49,11 +58,23 @@ enum Page {
 impl Pages {
     pub(super) async fn answer(
         &self,
-        request: Request<Body>,
+        mut request: Request<Body>,
+        identity: Option<&PeerIdentity>,
+    ) -> Response<Body> {
+        let response = self.respond(&mut request, identity).await;
+        let read = timeout(UNREAD_WAIT_MAX, read_rest(request.body_mut())).await;
+        read.unwrap_or_else(|_elapsed| tracing::debug!("a client goes on after its answer"));
+        response
+    }
+
+    /// Whoever reads the body takes it out of the request.
+    async fn respond(
+        &self,
+        request: &mut Request<Body>,
         identity: Option<&PeerIdentity>,
     ) -> Response<Body> {
         let Some(access) = &self.access else { return self.route(request, identity).await };
-        if let Some(host) = access.unexpected_host(&request) {
+        if let Some(host) = access.unexpected_host(request) {
             tracing::warn!(host, "refusing a request to an unexpected host name");
             return unexpected_host(host);
         }
@@ -75,7 +96,7 @@ impl Pages {
 
     async fn route(
         &self,
-        request: Request<Body>,
+        request: &mut Request<Body>,
         identity: Option<&PeerIdentity>,
     ) -> Response<Body> {
         if self.is_private && identity.is_none() {
@@ -119,6 +140,19 @@ impl Pages {
         let is_for_clients = matches!(self.traffic, Traffic::Everything | Traffic::Http);
         let front = self.content.front.as_ref().filter(|_| is_for_clients)?;
         front(path).map(Page::Front)
+    }
+}
+
+/// Over HTTP/2 an answer ends the stream, whatever the client still has to send on it. Some then show no
+/// answer but an error, curl among them.
+async fn read_rest(body: &mut Body) {
+    let mut left = UNREAD_BYTES_MAX;
+    while let Some(Ok(frame)) = body.frame().await {
+        let bytes = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(bytes) {
+            Some(rest) => left = rest,
+            None => return,
+        }
     }
 }
 
