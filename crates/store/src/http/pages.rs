@@ -113,6 +113,10 @@ impl Pages {
         }
         match self.page(path) {
             None => not_found(),
+            // Of metrics etcd shows even the head.
+            Some(Page::Metrics) if request.method() == Method::HEAD => {
+                endpoints::metrics(&self.content.registry, request.headers())
+            }
             Some(_) if request.method() != Method::GET => method_not_allowed(),
             Some(Page::Version) => endpoints::version(),
             Some(Page::Metrics) => endpoints::metrics(&self.content.registry, request.headers()),

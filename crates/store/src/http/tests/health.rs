@@ -166,6 +166,16 @@ async fn what_is_not_there() {
     check(&server, "OPTIONS /v3/kv/range", &expect!["200 OK\n\n"]).await;
 }
 
+/// Monitors that ask for the head alone were told that they must not. etcd answers them here, and only
+/// here.
+#[tokio::test]
+async fn the_head_of_the_metrics_was_refused() {
+    let server = Server::plain().await;
+    let head = "200 OK\ncontent-type: text/plain; version=0.0.4; charset=utf-8\n\n";
+    assert_eq!(ask(server.address(), request("HEAD /metrics", &[], "")).await, head);
+    assert!(ask(server.address(), request("HEAD /health", &[], "")).await.starts_with("405"));
+}
+
 #[tokio::test]
 async fn a_metrics_listener_serves_nothing_else() {
     let mut options = options(Vec::new());
