@@ -44,7 +44,7 @@ impl Alarms {
         self.has(AlarmType::Nospace)
     }
 
-    /// Whether everything is refused but looking at it.
+    /// Whether writes are refused, since data was found damaged.
     pub(crate) fn is_corrupt(&self) -> bool {
         self.has(AlarmType::Corrupt)
     }
@@ -58,6 +58,10 @@ impl Alarms {
             Change::Get { kind } => {
                 let is_asked = |alarm: &Alarm| kind == AlarmType::None as i32 || alarm.kind == kind;
                 Changed { alarms: self.iter().filter(is_asked).collect(), meta: Vec::new() }
+            }
+            // As in etcd: whoever names no alarm raises none.
+            Change::Raise(alarm) if alarm.kind == AlarmType::None as i32 => {
+                Changed { alarms: Vec::new(), meta: Vec::new() }
             }
             Change::Raise(alarm) => {
                 let is_new = self.raised.insert(alarm);

@@ -116,8 +116,8 @@ impl Context {
         Err(ApiError::NoSpace.into())
     }
 
-    /// Refuses everything once data was found damaged.
-    pub(crate) fn check_healthy(&self) -> Result<(), Error> {
+    /// Refuses writes while the alarm for damaged data is raised. Reads go on, as in etcd.
+    pub(crate) fn check_sound(&self) -> Result<(), Error> {
         if self.alarms.load().is_corrupt() { Err(ApiError::Corrupt.into()) } else { Ok(()) }
     }
 

@@ -80,7 +80,6 @@ impl Agent {
 
     /// Looked up for each step anew: a call may wait for long.
     fn caller(&self) -> Result<Caller, Error> {
-        self.context.check_healthy()?;
         self.context.caller(&self.headers, &self.extensions)
     }
 }

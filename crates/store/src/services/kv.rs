@@ -47,15 +47,15 @@ impl KvService {
 
     /// Who asks, if that can be told. What makes no sense is refused first, whoever asks, as in etcd.
     pub(super) fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
-        self.context.check_healthy()?;
         self.context.caller(request.metadata().as_ref(), request.extensions())
     }
 
-    fn check_size(&self, request: &impl Message) -> Result<(), Error> {
+    /// Whether a write may be tried at all.
+    fn check_write(&self, request: &impl Message) -> Result<(), Error> {
         if request.encoded_len() > self.context.options.limits.request_bytes_max {
             return Err(ApiError::RequestTooLarge.into());
         }
-        Ok(())
+        self.context.check_sound()
     }
 
     /// Reads in the newest durable state, which is at least as new as any write that was answered.
@@ -135,7 +135,7 @@ impl KvService {
     ) -> Result<PutResponse, Error> {
         check::put(&request).map_err(Error::Request)?;
         let caller = caller?;
-        self.check_size(&request)?;
+        self.check_write(&request)?;
         let room = self.context.promise_room(quota::put_cost(&request)).await?;
         let mut response = self.context.sequencer.put(request, caller, room).await?;
         self.context.metrics.on_put();
@@ -150,7 +150,7 @@ impl KvService {
     ) -> Result<DeleteRangeResponse, Error> {
         check::delete_range(&request).map_err(Error::Request)?;
         let caller = caller?;
-        self.check_size(&request)?;
+        self.check_write(&request)?;
         let mut response = self.context.sequencer.delete_range(request, caller).await?;
         self.context.metrics.on_delete();
         self.context.complete(&mut response.header);
@@ -172,7 +172,7 @@ impl KvService {
                 self.read_txn(&request, &caller)?
             }
         } else {
-            self.check_size(&request)?;
+            self.check_write(&request)?;
             let room = match quota::txn_cost(&request) {
                 0 => None,
                 cost => Some(self.context.promise_room(cost).await?),
@@ -189,6 +189,7 @@ impl KvService {
         request: Request<CompactionRequest>,
     ) -> Result<CompactionResponse, Error> {
         let caller = self.caller(&request)?;
+        self.context.check_sound()?;
         self.context.gate.state().access(&caller).admin().map_err(Error::Auth)?;
         let request = request.into_inner();
         let to = Revision(request.revision);

@@ -36,7 +36,6 @@ impl LeaseService {
     }
 
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Error> {
-        self.context.check_healthy()?;
         self.context.caller(request.metadata().as_ref(), request.extensions())
     }
 
@@ -66,6 +65,7 @@ impl LeaseService {
         caller: &Caller,
     ) -> Result<LeaseGrantResponse, Error> {
         self.context.gate.state().access(caller).identified().map_err(Error::Auth)?;
+        self.context.check_sound()?;
         let LeaseGrantRequest { id, ttl } = request;
         if ttl > TTL_MAX_S {
             return Err(ApiError::LeaseTtlTooLarge.into());
@@ -84,6 +84,7 @@ impl LeaseService {
     ) -> Result<LeaseRevokeResponse, Error> {
         let caller = self.caller(&request)?;
         self.permit(&caller, |access| access.identified())?;
+        self.context.check_sound()?;
         let id = LeaseId(request.into_inner().id);
         let revision = self.context.sequencer.revoke(id, Some(caller)).await?;
         Ok(LeaseRevokeResponse { header: Some(self.context.header(revision)) })

@@ -7,7 +7,8 @@ use crate::Error;
 
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
-        if error.api() == ApiError::Corrupt {
+        let is_alarm = matches!(error, Error::Api(_));
+        if error.api() == ApiError::Corrupt && !is_alarm {
             tracing::error!(error = &error as &dyn std::error::Error, "data could not be read");
         }
         of_api(error.api())

@@ -44,7 +44,6 @@ impl Watch for WatchService {
         &self,
         request: Request<Streaming<WatchRequest>>,
     ) -> Result<Response<Self::WatchStream>, Status> {
-        self.context.check_healthy()?;
         let (metadata, extensions, requests) = request.into_parts();
         let connected = Connected {
             context: self.context.clone(),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
+mod alarms;
 mod auth;
 mod bad_input;
 mod cluster;
