@@ -7,14 +7,17 @@
 //!   cert-file: server.crt     # --cert-file
 //! ```
 //!
-//! etcd skips keys it does not know; here they are errors, since a mistyped key is a setting lost.
+//! etcd skips keys it does not know; here they are errors, since a mistyped key is a setting lost. But
+//! for those of etcd's own sample file, with which many a file began.
 
 use std::path::Path;
 
 use serde_saphyr::Spanned;
 
 use super::{
-    Error, Origin, Setting, Settings, suggest,
+    Error, Origin, Setting,
+    layers::Layered,
+    suggest,
     yaml::{Mapping, Node},
 };
 use crate::etcd_flags::{self, Flag, Shape};
@@ -68,20 +71,33 @@ const GROUPS: [Group; 4] = [
     },
 ];
 
-/// What the file says; `path` is only for naming it in errors.
-pub(crate) fn parse(path: &Path, text: &str) -> Result<Settings, Error> {
+/// Keys of the sample file that comes with etcd 3.7, which etcd itself skips.
+const SKIPPED: [&str; 9] = [
+    "discovery",
+    "discovery-fallback",
+    "discovery-proxy",
+    "proxy",
+    "proxy-dial-timeout",
+    "proxy-failure-wait",
+    "proxy-read-timeout",
+    "proxy-refresh-interval",
+    "proxy-write-timeout",
+];
+
+/// What the file says; `path` is only for naming it in errors and warnings.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Layered, Error> {
     let mapping: Option<Mapping> = serde_saphyr::from_str(text)
         .map_err(|source| Error::ParseFile { path: path.to_owned(), source: Box::new(source) })?;
-    let mut reader = Reader { path, settings: Settings::default() };
+    let mut reader = Reader { path, layered: Layered::default() };
     for (key, node) in mapping.unwrap_or_default().entries {
         reader.on_entry(&key, node)?;
     }
-    Ok(reader.settings)
+    Ok(reader.layered)
 }
 
 struct Reader<'a> {
     path: &'a Path,
-    settings: Settings,
+    layered: Layered,
 }
 
 // === impl Reader ===
@@ -93,7 +109,20 @@ impl Reader<'_> {
             (Some(group), Node::Mapping(members)) => self.on_group(group, members),
             (Some(_), Node::Null) => Ok(()),
             (Some(_), _) => Err(self.wrong_node(key, "a mapping")),
+            (None, node) if SKIPPED.contains(&key.value.as_str()) => {
+                self.on_skipped(key, &node);
+                Ok(())
+            }
             (None, node) => self.on_flag(key, top_level(&key.value), node),
+        }
+    }
+
+    fn on_skipped(&mut self, key: &Spanned<String>, node: &Node) {
+        let is_empty =
+            matches!(node, Node::Null) || matches!(node, Node::Scalar(text) if text.is_empty());
+        if !is_empty {
+            let origin = self.origin(key);
+            self.layered.warnings.push(format!("{origin} has no effect: etcd itself skips it"));
         }
     }
 
@@ -122,13 +151,17 @@ impl Reader<'_> {
             return Err(self.unknown_key(key, closest_key(&key.value)));
         };
         let Some(text) = self.text_of(key, flag, node)? else { return Ok(()) };
-        let origin = Origin::File {
+        let origin = self.origin(key);
+        self.layered.settings.set(Setting::new(flag, text, origin)?);
+        Ok(())
+    }
+
+    fn origin(&self, key: &Spanned<String>) -> Origin {
+        Origin::File {
             path: self.path.to_owned(),
             line: key.referenced.line(),
             key: key.value.clone(),
-        };
-        self.settings.set(Setting::new(flag, text, origin)?);
-        Ok(())
+        }
     }
 
     /// The value as it would be typed; nothing for an empty one, which in etcd is the default.
@@ -201,11 +234,12 @@ mod tests {
 
     fn check(yaml: &str, expected: Expect) {
         let actual = match parse(Path::new("etcd.yaml"), yaml) {
-            Ok(settings) => settings
+            Ok(Layered { settings, warnings }) => settings
                 .iter()
                 .map(|setting| {
                     format!("{}={}\n", setting.flag().name, settings.text(setting.flag().name))
                 })
+                .chain(warnings.iter().map(|warning| format!("warning: {warning}\n")))
                 .collect(),
             Err(error) => format!("error: {error}\nhint: {}\n", error.hint()),
         };
@@ -252,6 +286,23 @@ mod tests {
                 client-cert-allowed-cn=a
                 client-cert-auth=true
                 peer-cert-file=p.crt
+            "#]],
+        );
+    }
+
+    /// The sample file that comes with etcd 3.7 has keys of its version 2, which etcd skips; whoever began
+    /// with it was told of an unknown key.
+    #[test]
+    fn what_is_left_of_etcds_sample_file_was_refused() {
+        check(
+            "name: 'default'\ndiscovery:\ndiscovery-fallback: 'proxy'\ndiscovery-proxy:\n\
+             proxy: 'off'\nproxy-failure-wait: 5000\nproxy-read-timeout: 0\n",
+            expect![[r#"
+                name=default
+                warning: etcd.yaml:3: discovery-fallback has no effect: etcd itself skips it
+                warning: etcd.yaml:5: proxy has no effect: etcd itself skips it
+                warning: etcd.yaml:6: proxy-failure-wait has no effect: etcd itself skips it
+                warning: etcd.yaml:7: proxy-read-timeout has no effect: etcd itself skips it
             "#]],
         );
     }

@@ -59,7 +59,7 @@ impl Layers<'_> {
     fn by_file(&self, path: &Path) -> Result<Layered, Error> {
         let read = |source| Error::ReadFile { path: path.to_owned(), source };
         let text = (self.read_file)(path).map_err(read)?;
-        let mut layered = Layered { settings: file::parse(path, &text)?, warnings: Vec::new() };
+        let mut layered = file::parse(path, &text)?;
         let mut ignored: Vec<String> =
             self.flags.iter().map(|typed| format!("--{}", typed.flag.name)).collect();
         ignored.extend(self.etcd_variables().map(|(name, _)| name.to_owned()));
