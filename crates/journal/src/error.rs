@@ -21,6 +21,8 @@ pub enum Error {
     },
     #[error("{} is in use by another process", path.display())]
     Locked { path: PathBuf },
+    #[error("{} holds no journal", path.display())]
+    NoJournal { path: PathBuf },
     #[error("{} has format {found}, this program reads up to {supported}", path.display())]
     NewerFormat { path: PathBuf, found: u32, supported: u32 },
     #[error("{} is damaged at byte {offset}: {what}", path.display())]

@@ -146,8 +146,7 @@ impl Folder {
             }
             self.remove(&pending)?;
         } else if let Some(segment) = files.segments.first() {
-            let what = format!("the file is missing, but {} is there", segment.display());
-            return Err(Error::Corrupt { path: format_of(&self.root), offset: 0, what });
+            return Err(format_lost(&self.root, segment));
         }
         let text = format!("format {FORMAT}\nidentity {}\nprogram windlass\n", self.identity);
         let file = self.disk.create(&pending).at("cannot create", &pending)?;
@@ -179,9 +178,16 @@ fn lock_of(root: &Path) -> PathBuf {
     root.join("LOCK")
 }
 
-/// What is wrong with a folder that has no format.
-pub(super) fn no_journal(root: &Path) -> Error {
-    let what = "the file is missing, so this is no journal's folder".to_owned();
+/// What is wrong with a folder that has no format: it lost the file, or never was a journal's.
+pub(super) fn without_format(root: &Path) -> Error {
+    match list(&log_of(root)).map(|files| files.segments.into_iter().next()) {
+        Ok(Some(segment)) => format_lost(root, &segment),
+        Ok(None) | Err(_) => Error::NoJournal { path: root.to_owned() },
+    }
+}
+
+fn format_lost(root: &Path, segment: &Path) -> Error {
+    let what = format!("the file is missing, but {} is there", segment.display());
     Error::Corrupt { path: format_of(root), offset: 0, what }
 }
 

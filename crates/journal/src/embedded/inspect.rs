@@ -89,7 +89,7 @@ struct KeyChange {
 /// error: see [`Report::damage`].
 pub fn inspect(dir: &Path) -> Result<Report, Error> {
     let _lock = folder::lock_existing(dir)?;
-    let format = folder::read_format(dir)?.ok_or_else(|| folder::no_journal(dir))?;
+    let format = folder::read_format(dir)?.ok_or_else(|| folder::without_format(dir))?;
     let log = folder::log_of(dir);
     let files = folder::list(&log)?;
     let mut damage = Vec::new();

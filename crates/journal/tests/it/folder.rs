@@ -3,7 +3,10 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use expect_test::{Expect, expect};
-use journal::{EmbeddedJournal, Journal, embedded::Options};
+use journal::{
+    EmbeddedJournal, Journal,
+    embedded::{self, Options},
+};
 use tempfile::TempDir;
 
 fn some_journal() -> TempDir {
@@ -54,6 +57,20 @@ fn a_log_without_its_format_is_not_taken_for_a_new_one() {
             "DIR/FORMAT is damaged at byte 0: the file is missing, but DIR/log/0000000000000001-00000001.seg is there"
         ],
     );
+}
+
+/// Whoever mistyped a folder was told that its file `FORMAT` is damaged, and to restore a snapshot.
+#[test]
+fn a_folder_of_something_else_was_called_damaged() {
+    let inspected = |dir: &TempDir| {
+        let error = embedded::inspect(dir.path()).expect_err("there is nothing to inspect");
+        error.to_string().replace(&dir.path().display().to_string(), "DIR")
+    };
+    let other = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(inspected(&other), "DIR holds no journal");
+    let lost = some_journal();
+    fs::remove_file(lost.path().join("FORMAT")).expect("remove");
+    assert!(inspected(&lost).starts_with("DIR/FORMAT is damaged"), "{}", inspected(&lost));
 }
 
 #[test]
