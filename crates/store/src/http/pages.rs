@@ -209,7 +209,8 @@ fn unexpected_page(origin: &str) -> Response<Body> {
 
 fn unexpected_host(host: &str) -> Response<Body> {
     let words = format!(
-        "the host name `{host}` is not expected here; add it to --host-whitelist, or use https"
+        "the host name `{host}` is not expected here; ask by address or over https, or add the name to \
+         --host-whitelist"
     );
     error_text(StatusCode::MISDIRECTED_REQUEST, &words)
 }
