@@ -9,7 +9,7 @@ pub(crate) mod tuple;
 pub(crate) mod unpack;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Why bytes from a server could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,6 @@
-//! Nodes that greet, and then say nothing.
+//! Nodes that greet, and then say nothing, or what a real one said.
+
+mod java;
 
 use std::{io::ErrorKind, time::Duration};
 

@@ -1,5 +1,4 @@
-//! Numbers, strings, bits and tuples byte for byte as the Java client 3.1.0 packs them; whole messages as its
-//! sources describe them.
+//! Numbers, strings, bits and tuples byte for byte as the Java client 3.1.0 packs them.
 
 use bytes::{Bytes, BytesMut};
 use expect_test::expect;
@@ -7,11 +6,11 @@ use proptest::prelude::*;
 
 use super::{DecodeError, frame, handshake, pack::Packer, unpack::Unpacker};
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn bytes(hex: &str) -> Bytes {
+pub(crate) fn bytes(hex: &str) -> Bytes {
     let digits = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
     (0..hex.len()).step_by(2).map(digits).collect()
 }
