@@ -73,6 +73,8 @@ pub enum Error {
     },
     #[error("the journal takes no more writes, because an earlier one failed")]
     Stopped,
+    #[error("the grid did not answer before the end")]
+    Hurried,
 }
 
 /// A setting that is not safe, by its name.
@@ -146,6 +148,12 @@ impl From<Error> for journal::Error {
             }
             source => Self::Unavailable { source: Box::new(source) },
         }
+    }
+}
+
+impl From<Error> for journal::AppendError {
+    fn from(source: Error) -> Self {
+        Self::Failed { source: source.into() }
     }
 }
 

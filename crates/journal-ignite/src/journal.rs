@@ -12,10 +12,15 @@ use journal::{
 use mvcc::{Position, Record, Revision};
 use parking_lot::Mutex;
 use rand::seq::SliceRandom;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    Error, Options, append::RECORD_BYTES_MAX, error::Step, grid::Grid, lifecycle::Engine, settings,
+    Error, Options,
+    append::RECORD_BYTES_MAX,
+    error::Step,
+    grid::Grid,
+    lifecycle::Engine,
+    settings::{self, Checked},
     verify::Verified,
 };
 
@@ -37,8 +42,9 @@ pub struct IgniteJournal {
     /// What is kept, as far as it is known, and when that was asked for. Asked for anew after
     /// something was deleted, and now and then, because others write too.
     bytes: Mutex<Option<(u64, Instant)>>,
-    /// What could lose acknowledged writes and was allowed, in words.
-    allowed: Vec<String>,
+    checked: Checked,
+    /// Whether nothing is waited for any more.
+    is_hurried: watch::Sender<bool>,
 }
 
 // === impl IgniteJournal ===
@@ -57,20 +63,27 @@ impl IgniteJournal {
         options.client.heartbeat_every = HEARTBEAT_EVERY;
         options.client.heartbeat_timeout = HEARTBEAT_TIMEOUT;
         let engine = Engine::start()?;
-        let (grid, allowed) = engine.wait(async move {
+        let (grid, checked) = engine.wait(async move {
             let client = Client::connect(options.client.clone()).await;
             let client = client.step("connect to the grid")?;
             let grid = Grid::open(client, &options).await?;
-            let allowed = settings::check(&grid.client, &options).await?;
-            Ok::<_, Error>((grid, allowed))
+            let checked = settings::check(&grid.client, &options).await?;
+            Ok::<_, Error>((grid, checked))
         })?;
-        Ok(Self { grid: Arc::new(grid), engine, bytes: Mutex::new(None), allowed })
+        let (grid, is_hurried) = (Arc::new(grid), watch::Sender::new(false));
+        Ok(Self { grid, engine, bytes: Mutex::new(None), checked, is_hurried })
     }
 
     /// Settings of the grid that could lose acknowledged writes, and were allowed all the same.
     #[must_use]
     pub fn allowed(&self) -> &[String] {
-        &self.allowed
+        &self.checked.allowed
+    }
+
+    /// Nodes of the grid whose settings are not known, because they did not answer.
+    #[must_use]
+    pub fn unknown(&self) -> &[String] {
+        &self.checked.unknown
     }
 
     /// Reads all there is, and compares the newest values with the history they come from. Blocks.
@@ -82,12 +95,13 @@ impl IgniteJournal {
         self.wait(|grid| async move { grid.verify().await })
     }
 
-    fn wait<T, F>(&self, work: impl FnOnce(Arc<Grid>) -> F) -> T
+    fn wait<T, E, F>(&self, work: impl FnOnce(Arc<Grid>) -> F) -> Result<T, E>
     where
         T: Send + 'static,
-        F: Future<Output = T> + Send + 'static,
+        E: From<Error> + Send + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        self.engine.wait(work(Arc::clone(&self.grid)))
+        self.engine.wait(unless(self.is_hurried.subscribe(), work(Arc::clone(&self.grid))))
     }
 
     fn on_written(&self, records: &[Record]) {
@@ -222,5 +236,40 @@ impl Shared for IgniteJournal {
 
     fn members(&self) -> Result<Vec<Member>, JournalError> {
         Ok(self.wait(|grid| async move { grid.all_members().await })?)
+    }
+
+    fn hurry(&self) {
+        self.is_hurried.send_replace(true);
+    }
+}
+
+/// The work, unless it would have to be waited for after the process was told not to.
+async fn unless<T, E: From<Error>>(
+    mut is_hurried: watch::Receiver<bool>,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    tokio::select! {
+        biased;
+        done = work => done,
+        Ok(_) = is_hurried.wait_for(|is_hurried| *is_hurried) => Err(Error::Hurried.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A write to a grid without a majority is tried again for half an hour, and for as long a store
+    /// that was told to stop did not end.
+    #[tokio::test]
+    async fn who_ends_does_not_wait_for_a_grid_that_is_lost() {
+        let is_hurried = watch::Sender::new(false);
+        let lost = || std::future::pending::<Result<(), AppendError>>();
+        let waiting = unless(is_hurried.subscribe(), lost());
+        let (ended, _) = tokio::join!(waiting, async { is_hurried.send_replace(true) });
+        assert!(matches!(ended, Err(AppendError::Failed { .. })), "{ended:?}");
+        let later = unless(is_hurried.subscribe(), lost()).await;
+        assert!(matches!(later, Err(AppendError::Failed { .. })), "{later:?}");
+        unless(is_hurried.subscribe(), async { Ok::<_, Error>(()) }).await.unwrap();
     }
 }

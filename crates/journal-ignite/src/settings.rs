@@ -19,9 +19,20 @@ const ZONE: &str =
 const CONSISTENT: &str = "STRONG_CONSISTENCY";
 const CLOCK_SKEW: &str = "ignite.schemaSync.maxClockSkewMillis";
 
+/// What was found of settings that are not refused.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// What could lose acknowledged writes and was allowed, in words.
+    pub(crate) allowed: Vec<String>,
+    /// Why the settings of some nodes are not known, in words.
+    pub(crate) unknown: Vec<String>,
+}
+
 /// Refuses what is unsafe, by name; or logs and returns it, where the user allows it.
-pub(crate) async fn check(client: &Client, options: &Options) -> Result<Vec<String>, Error> {
-    judge(zone(client, &options.schema).await?, nodes(options).await, options.is_unsafe_allowed)
+pub(crate) async fn check(client: &Client, options: &Options) -> Result<Checked, Error> {
+    let (found, mut unknown) = (zone(client, &options.schema).await?, Vec::new());
+    let of_nodes = nodes(options, &mut unknown).await;
+    Ok(Checked { allowed: judge(found, of_nodes, options.is_unsafe_allowed)?, unknown })
 }
 
 /// What the zone and the nodes say, put together.
@@ -51,9 +62,9 @@ fn judge(
 }
 
 /// What only the nodes themselves tell.
-async fn nodes(options: &Options) -> Result<Vec<Unsafe>, Error> {
+async fn nodes(options: &Options, unknown: &mut Vec<String>) -> Result<Vec<Unsafe>, Error> {
     let mut found = Vec::new();
-    let asked = ask_nodes(options).await?;
+    let asked = ask_nodes(options, unknown).await?;
     let unsynced = asked.iter().filter(|(_, fsync)| *fsync != serde_json::Value::Bool(true));
     found.extend(unsynced.map(|(node, fsync)| Unsafe {
         setting: format!("{FSYNC} of {}", node.address),
@@ -74,7 +85,10 @@ async fn nodes(options: &Options) -> Result<Vec<Unsafe>, Error> {
 
 /// What each node says of its log. Most must answer: while a minority of them is down, stores start
 /// all the same.
-async fn ask_nodes(options: &Options) -> Result<Vec<(rest::Node<'_>, serde_json::Value)>, Error> {
+async fn ask_nodes<'a>(
+    options: &'a Options,
+    unknown: &mut Vec<String>,
+) -> Result<Vec<(rest::Node<'a>, serde_json::Value)>, Error> {
     let (mut asked, mut silent) = (Vec::new(), None);
     for address in &options.rest {
         let node = rest::Node { address, client: &options.client };
@@ -83,6 +97,7 @@ async fn ask_nodes(options: &Options) -> Result<Vec<(rest::Node<'_>, serde_json:
             Err(error) => {
                 let source: &dyn std::error::Error = &error;
                 tracing::warn!(error = source, "a node's settings are not known");
+                unknown.push(error.to_string());
                 silent = Some(error);
             }
         }

@@ -35,6 +35,10 @@ pub trait Shared: Journal {
 
     /// Everyone who was announced and not withdrawn, living or not.
     fn members(&self) -> Result<Vec<Member>, Error>;
+
+    /// The process ends, and the engine does not answer: whatever waits for it fails, now and from now on.
+    /// What was under way may have happened, as after a crash.
+    fn hurry(&self);
 }
 
 // === impl Batch ===

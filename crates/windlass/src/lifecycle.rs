@@ -101,7 +101,11 @@ pub(crate) fn block_on(command: impl Future<Output = Outcome>) -> Outcome {
 }
 
 fn block_on_with(mut threads: Builder, command: impl Future<Output = Outcome>) -> Outcome {
-    threads.enable_all().build().map_err(|source| Error::Runtime { source })?.block_on(command)
+    let runtime = threads.enable_all().build().map_err(|source| Error::Runtime { source })?;
+    let outcome = runtime.block_on(command);
+    // Whoever was told twice to stop waits for nothing more: its threads end with the process.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Runs what waits for a disk on a thread of its own; its end is its owner's to wait for.
@@ -316,5 +320,27 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// The second signal ended the wait for a store's threads, and the end of the runtime waited for them
+    /// again.
+    #[test]
+    fn whoever_does_not_wait_for_a_thread_does_not_wait() {
+        let (release, held) = mpsc::sync_channel::<()>(1);
+        let outcome = block_on(async move {
+            drop(tokio::task::spawn_blocking(move || held.recv()));
+            // It has begun once another one has its turn.
+            tokio::task::spawn_blocking(|| ()).await.expect("it does not panic");
+            Ok(())
+        });
+        assert!(outcome.is_ok());
+        drop(release);
     }
 }

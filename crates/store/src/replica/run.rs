@@ -107,6 +107,7 @@ impl Replica {
             }
             self.reload(shared)?;
         }
+        hurry_unless_reached(shared);
         Ok(())
     }
 
@@ -238,6 +239,9 @@ impl Replica {
         if self.parts.context.standing.is_holder() {
             self.parts.context.standing.follow(held.epoch());
         }
+        if is_stop {
+            hurry_unless_reached(shared);
+        }
         held.give_up(&self.parts.context);
         Ok(is_stop)
     }
@@ -364,6 +368,15 @@ impl Unshown {
 
     fn into_waiters(self) -> Vec<Waiter> {
         self.0.into_iter().flat_map(|(_, waiters)| waiters).collect()
+    }
+}
+
+/// At the end: a write that was begun and a goodbye are waited for, unless nobody is there to take them.
+fn hurry_unless_reached(shared: &dyn Shared) {
+    if let Err(error) = shared.tip() {
+        let error: &dyn std::error::Error = &error;
+        tracing::warn!(error, "the journal cannot be reached, and is not waited for at the end");
+        shared.hurry();
     }
 }
 

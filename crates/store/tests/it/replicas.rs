@@ -243,6 +243,24 @@ async fn a_writer_that_stops_leaves_the_role_to_another() {
     clients.put("k", "w").await;
 }
 
+/// It waited for the write that it had begun, for as long as the journal could not be reached.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_that_is_cut_off_ends_without_its_last_write() {
+    let mut replicas = start(2).await;
+    let old = leader(&replicas, None).await;
+    let gone = replicas.remove(old);
+    gone.seat.hold_durable(true);
+    let mut clients = gone.store.clients().await;
+    let put = PutRequest { key: "k".into(), value: "v".into(), ..Default::default() };
+    tokio::select! {
+        answered = clients.kv.put(put) => panic!("it was not told that it is durable: {answered:?}"),
+        () = until(|| gone.seat.batches_held() == 1) => {}
+    }
+    gone.seat.cut_off(true);
+    soon(gone.store.stop()).await;
+    assert_eq!(leader(&replicas, None).await, 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_reaches_followers() {
     let replicas = start(2).await;

@@ -135,6 +135,10 @@ impl Seat {
         self.together.journal.read(at).expect("it can be read").is_some()
     }
 
+    pub(crate) fn batches_held(&self) -> usize {
+        self.durable.waiting.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn readers_held(&self) -> usize {
         self.records.waiting.load(Ordering::SeqCst)
     }
@@ -287,5 +291,9 @@ impl Shared for Seat {
 
     fn members(&self) -> Result<Vec<Member>, Error> {
         Ok(self.reach()?.told.lock().members.values().cloned().collect())
+    }
+
+    fn hurry(&self) {
+        self.durable.close(false);
     }
 }

@@ -15,13 +15,11 @@ pub(crate) fn run(command: IgniteCommand) -> Outcome {
             let mut options = options(&journal)?;
             options.replicas = replicas;
             create(&options)?;
-            warn(&check(options)?);
+            check(options)?;
             report::words("the journal is there; every `store serve` with this URL serves it");
         }
         IgniteCommand::Check(journal) => {
-            let allowed = check(options(&journal)?)?;
-            warn(&allowed);
-            report::words(verdict(&allowed));
+            report::words(check(options(&journal)?)?);
         }
         IgniteCommand::Verify { journal, output } => verify(options(&journal)?, output)?,
     }
@@ -57,20 +55,22 @@ fn verify(options: Options, output: Output) -> Outcome {
     }
 }
 
-/// Opening it is checking it. What could lose acknowledged writes, and was allowed.
-fn check(options: Options) -> Result<Vec<String>, lifecycle::Error> {
-    open(options).map(|journal| journal.allowed().to_vec())
-}
-
-fn warn(allowed: &[String]) {
-    for setting in allowed {
-        report::words(&format!("warning: {setting}"));
+/// Opening it is checking it. Warns of what could lose acknowledged writes and was allowed, and of nodes
+/// that did not tell.
+fn check(options: Options) -> Result<&'static str, lifecycle::Error> {
+    let journal = open(options)?;
+    let (allowed, unknown) = (journal.allowed(), journal.unknown());
+    // What is allowed says already that nothing is known of any node.
+    for warning in allowed.iter().chain(unknown.iter().filter(|told| !allowed.contains(told))) {
+        report::words(&format!("warning: {warning}"));
     }
+    Ok(verdict(allowed, unknown))
 }
 
-fn verdict(allowed: &[String]) -> &'static str {
-    match allowed {
-        [] => "the settings keep what is acknowledged",
+fn verdict(allowed: &[String], unknown: &[String]) -> &'static str {
+    match (allowed, unknown) {
+        ([], []) => "the settings keep what is acknowledged",
+        ([], _) => "the settings keep what is acknowledged, as far as nodes answered",
         _ => "what is acknowledged can be lost, which --allow-unsafe allows",
     }
 }
@@ -83,10 +83,13 @@ fn failed(source: shared_journal::Error) -> lifecycle::Error {
 mod tests {
     use super::*;
 
-    /// Behind a warning that writes can be lost, it said that they are kept.
+    /// Behind a warning that writes can be lost, it said that they are kept; and of nodes that were down,
+    /// that their settings are right.
     #[test]
-    fn what_is_allowed_is_not_called_safe() {
-        assert!(verdict(&[]).contains("keep"));
-        assert!(verdict(&["REPLICAS of zone W".to_owned()]).contains("can be lost"));
+    fn what_is_allowed_or_unknown_is_not_called_safe() {
+        let told = ["REPLICAS of zone W".to_owned()];
+        assert!(verdict(&[], &[]).ends_with("acknowledged"));
+        assert!(verdict(&[], &told).contains("as far as"));
+        assert!(verdict(&told, &[]).contains("can be lost"));
     }
 }
