@@ -16,6 +16,7 @@
 //! | [`load`] | concurrent clients that survive crashes and record what they saw |
 //! | [`check`] | pure judges of recorded histories |
 //! | [`differential`] | random requests to two stores, answers compared |
+//! | [`stories`] | what the keyspace answers in its stories, asked of whole stores |
 //!
 //! Nothing here is part of the product, and nothing here knows how the store works inside: it is
 //! judged by its API alone, so that every suite can run on etcd as well.
@@ -37,5 +38,6 @@ pub mod scene;
 pub mod sharding;
 pub mod skew;
 pub mod store;
+pub mod stories;
 pub mod tasks;
 pub mod wait;

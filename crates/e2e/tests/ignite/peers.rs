@@ -1,6 +1,6 @@
-//! Three stores beside etcd.
+//! Three stores beside etcd, and what is known of its answers.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use e2e::assets::Asset;
 use e2e::client::Client;
 use e2e::differential::generate::Profile;
@@ -8,9 +8,10 @@ use e2e::differential::{Comparison, compare, exceptions};
 use e2e::report::say;
 use e2e::scene::bound;
 use e2e::store::{Lane, Store, StoreOptions};
+use e2e::stories;
 
 use crate::stage::{Case, Kind, Stage};
-use crate::together::with;
+use crate::together::{REPLICAS, with};
 
 /// Requests that are compared, by default and at length.
 const STEPS: (usize, usize) = (300, 2000);
@@ -21,6 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
     };
     vec![
         case("agree_with_etcd", |stage| agree_with_etcd(stage, Profile::Open)),
+        case("answer_as_the_stories_expect", answer_as_the_stories_expect),
         case("guarded_agree_with_etcd", |stage| agree_with_etcd(stage, Profile::Guarded)),
     ]
 }
@@ -45,4 +47,19 @@ fn agree_with_etcd(stage: &mut Stage, profile: Profile) -> Result<()> {
         say(&format!("{}: seed {seed}: {summary:?}", together.scene.name()));
         Ok(())
     })
+}
+
+/// Each story is told to three stores over tables of their own, each step to another one than the step before.
+fn answer_as_the_stories_expect(stage: &mut Stage) -> Result<()> {
+    let mut differences = Vec::new();
+    for story in stories::all()? {
+        with(stage, "replicas_tell_stories", &[Asset::Windlass], async |together, _| {
+            let members = (0..REPLICAS).map(|index| together.client(index));
+            let members = members.collect::<Result<Vec<_>>>()?;
+            differences.extend(story.tell(&members).await?);
+            Ok(())
+        })?;
+    }
+    ensure!(differences.is_empty(), "{}", differences.join("\n"));
+    Ok(())
 }
