@@ -43,7 +43,7 @@ pub(crate) struct Metrics {
     unneeded: Gauge,
     scaled_up: Counter,
     scaled_down: Family<OfReason, Counter>,
-    evicted: Counter,
+    evicted: Family<OfEviction, Counter>,
     unschedulable: Family<OfType, Gauge>,
     unremovable: Family<OfReason, Gauge>,
     in_cooldown: Gauge,
@@ -112,6 +112,11 @@ struct OfReason {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfEviction {
+    eviction_result: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfType {
     r#type: &'static str,
 }
@@ -149,7 +154,7 @@ impl Metrics {
             unneeded: Gauge::default(),
             scaled_up: Counter::default(),
             scaled_down: Family::default(),
-            evicted: Counter::default(),
+            evicted: Family::default(),
             unschedulable: Family::default(),
             unremovable: Family::default(),
             in_cooldown: Gauge::default(),
@@ -228,6 +233,7 @@ impl Metrics {
             ("ready", counts.registered.ready),
             ("unready", counts.registered.unready.total),
             ("notStarted", counts.registered.not_started),
+            ("suspended", counts.registered.suspended),
             ("longUnregistered", counts.long_unregistered),
             ("unregistered", counts.unregistered),
         ];
@@ -322,7 +328,7 @@ impl Metrics {
     }
 
     pub(crate) fn on_evicted(&self) {
-        self.evicted.inc();
+        self.evicted.get_or_create(&OfEviction { eviction_result: "succeeded" }).inc();
     }
 
     pub(crate) fn set_pending_deletions(&self, drains: usize) {
@@ -431,6 +437,17 @@ mod tests {
             );
             assert!(text.contains(&line), "{line}\n{text}");
         }
+    }
+
+    /// The label was missing, so that queries made for upstream found nothing.
+    #[test]
+    fn evictions_are_counted_as_upstream_does() {
+        let mut registry = Registry::default();
+        Metrics::new(&mut registry).on_evicted();
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let line = "cluster_autoscaler_evicted_pods_total{eviction_result=\"succeeded\"} 1";
+        assert!(text.contains(line), "{text}");
     }
 
     #[test]
