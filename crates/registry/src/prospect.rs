@@ -70,9 +70,6 @@ impl Registry {
     /// Nodes whose time has come, by name.
     #[must_use]
     pub fn removable(&self, now: Timestamp) -> Vec<Removal> {
-        if self.removals_held_until(now).is_some() || self.view.cluster.is_unhealthy {
-            return Vec::new();
-        }
         let nodes = self.view.nodes.iter();
         nodes.filter_map(|(name, node)| self.removal(name, node, now)).collect()
     }
@@ -98,11 +95,11 @@ impl Registry {
         is_listed && self.missing(group, now) == 0
     }
 
-    /// Its removal at a moment, unless something forbids it.
+    /// Its removal at a moment, or when anything may be removed again, unless something forbids it.
     fn removed(&self, node: &NodeView, at: Timestamp) -> (Option<Timestamp>, Next) {
         match self.keeps(node) {
             Some(reason) => (None, Next::Kept(reason)),
-            None => (Some(at), Next::Removed),
+            None => (Some(at).max(self.state.removals_from), Next::Removed),
         }
     }
 
@@ -110,7 +107,9 @@ impl Registry {
     fn keeps(&self, node: &NodeView) -> Option<&'static str> {
         let Some(group) = &node.group else { return Some("it belongs to no group") };
         let zone = node.zone.as_ref().and_then(|zone| self.view.zones.get(zone));
-        if node.is_removal_forbidden {
+        if self.view.cluster.is_unhealthy {
+            Some("the cluster is unhealthy")
+        } else if node.is_removal_forbidden {
             Some("its annotation forbids it")
         } else if node.class.is_unready() && !self.config.removes_unready {
             Some("scale-down of unready nodes is disabled")

@@ -81,6 +81,18 @@ fn every_refusal_of_a_group() {
     );
 }
 
+/// Templates are asked for when pods wait. Until then a group without nodes was said to be refused for
+/// want of one.
+#[test]
+fn a_template_is_not_missed_while_no_pod_waits() {
+    check(
+        "{groups: [{id: bare}]}",
+        expect![[r#"
+            bare: not needed
+        "#]],
+    );
+}
+
 #[test]
 fn every_refusal_of_a_pod() {
     check(

@@ -19,7 +19,7 @@ impl Registry {
         let (lasted, since) = (words(elapsed(instance.since, now)), clock(instance.since, now));
         account.say("class", &format!("{} for {lasted}, since {since}", instance.class));
         account.say("because", &self.because_instance(instance, now));
-        account.say("next", &next(instance, now));
+        account.say("next", &self.next_of_instance(instance, now));
         Some(account)
     }
 
@@ -35,12 +35,18 @@ impl Registry {
             }
         }
     }
-}
 
-fn next(instance: &InstanceView, now: Timestamp) -> String {
-    match (instance.class, instance.deadline) {
-        (Class::CreateFailed | Class::LongUnregistered, _) => "delete now".to_owned(),
-        (_, Some(at)) => format!("LongUnregistered at {}", clock(at, now)),
-        _ => "the provider deletes it".to_owned(),
+    fn next_of_instance(&self, instance: &InstanceView, now: Timestamp) -> String {
+        let is_useless = matches!(instance.class, Class::CreateFailed | Class::LongUnregistered);
+        let is_kept = self.view.cluster.is_unhealthy;
+        match (instance.deadline, self.removals_held_until(now)) {
+            _ if is_useless && is_kept && !self.config.removes_unregistered_when_unhealthy => {
+                "stays: the cluster is unhealthy".to_owned()
+            }
+            (_, Some(until)) if is_useless => format!("delete at {}", clock(until, now)),
+            _ if is_useless => "delete now".to_owned(),
+            (Some(at), _) => format!("LongUnregistered at {}", clock(at, now)),
+            _ => "the provider deletes it".to_owned(),
+        }
     }
 }

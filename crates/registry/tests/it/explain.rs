@@ -1,9 +1,11 @@
 //! Explanations, word by word.
 
-use expect_test::{Expect, expect};
-use registry::{Step, Target};
+use std::time::Duration;
 
-use crate::story::Story;
+use expect_test::{Expect, expect};
+use registry::{Registry, Step, Target};
+
+use crate::story::{Story, config};
 
 #[track_caller]
 fn check(story: &Story, target: &Target, expected: &Expect) {
@@ -38,7 +40,7 @@ fn a_broken_start() {
 
 /// Everything there is, at once.
 fn motley() -> Story {
-    let mut story = Story::new();
+    let mut story = Story::with(|config| config.unready_count_ok = 3);
     story.observe(
         "g1 T=9: ready, unready since=5m, starting, leaving, ready deleting, suspended, unready kept\n\
          -: unready",
@@ -277,6 +279,41 @@ fn groups() {
         wrong    1 registered of 5 since 10:16:00
         refused  not ready for scale-up, increase not settled, in backoff after failed scale-up until 10:21:00"#]],
     );
+}
+
+/// What comes next, of a node or an instance.
+fn next(story: &Story, target: &Target) -> String {
+    let text = story.registry.explain(target, story.now).expect("it is known");
+    let line = text.lines().find_map(|line| line.strip_prefix("next     "));
+    line.expect("something comes next").to_owned()
+}
+
+/// Nodes were said to go at a time at which nothing was removed yet, so whoever waited for it waited in
+/// vain and was not told why.
+#[test]
+fn what_comes_next_waits_until_something_may_be_removed() {
+    let mut hasty = config();
+    hasty.times.unneeded = Duration::from_mins(1);
+    let mut story = Story::of(Registry::rebuild(hasty));
+    story.observe("g1 T=3: ready, unready since=19m, instance error=QUOTA");
+    story.unneeded(&["g1-1"]);
+    let until = "remove at 10:05:00, if it is unneeded until then";
+    assert_eq!(next(&story, &node("g1-1")), until);
+    assert_eq!(next(&story, &Target::Instance("sim/g1-3".into())), "delete at 10:05:00");
+    story.at("5m").observe("g1 T=2: ready, unready since=19m");
+    assert_eq!(
+        (next(&story, &node("g1-1")).as_str(), story.removable().as_str()),
+        (until, "Unneeded g1-1")
+    );
+}
+
+#[test]
+fn while_the_cluster_is_unhealthy_nothing_goes() {
+    let mut story = Story::new();
+    story.observe("g1 T=4: ready, 2 unready since=1h, instance error=QUOTA");
+    for target in [node("g1-2"), Target::Instance("sim/g1-4".into())] {
+        assert_eq!(next(&story, &target), "stays: the cluster is unhealthy");
+    }
 }
 
 #[test]

@@ -101,20 +101,16 @@ impl Chooser<'_, '_> {
             if is_unready { Reason::NotUnreadyLongEnough } else { Reason::NotUnneededLongEnough };
         match registry.prospect(name) {
             Some((Some(at), Next::Removed)) if now < at => {
-                Against::new(too_soon, &format!("goes at {}", super::super::account::clock(at)))
+                let is_held = registry.removals_held_until(now) == Some(at);
+                let words = if is_held { "nothing is removed before" } else { "goes at" };
+                Against::new(too_soon, &format!("{words} {}", super::super::account::clock(at)))
             }
             Some((_, Next::Kept(why))) if zone.is_some_and(|zone| zone.is_disrupted()) => {
                 Against::new(Reason::ZoneDisrupted, why)
             }
             Some((_, Next::Kept(why))) => Against::new(Reason::UnexpectedError, why),
             // Due, and held all the same.
-            _ => match registry.removals_held_until(now) {
-                Some(until) => {
-                    let until = super::super::account::clock(until);
-                    Against::new(too_soon, &format!("nothing is removed before {until}"))
-                }
-                None => Against::new(too_soon, "its group misses nodes"),
-            },
+            _ => Against::new(too_soon, "its group misses nodes"),
         }
     }
 

@@ -137,9 +137,13 @@ impl Told<'_> {
             }
         };
         let usable = self.candidates.keys().map(|group| (group.clone(), verdict(group)));
-        let unusable = self.unusable.iter();
-        let unusable =
-            unusable.map(|(group, why)| (group.clone(), GroupVerdict::Unusable(why.clone())));
+        let unusable = self.unusable.iter().map(|(group, why)| match why {
+            // Templates are asked for when pods wait.
+            Unusable::NoTemplate(None) if self.waiting.is_empty() => {
+                (group.clone(), GroupVerdict::NotNeeded)
+            }
+            why => (group.clone(), GroupVerdict::Unusable(why.clone())),
+        });
         usable.chain(unusable).collect()
     }
 
