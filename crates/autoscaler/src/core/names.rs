@@ -18,6 +18,8 @@ pub const DAEMON_EVICTION: &str = "cluster-autoscaler.kubernetes.io/enable-ds-ev
 /// On pods: as if a DaemonSet had made them.
 pub const DAEMON_POD: &str = "cluster-autoscaler.kubernetes.io/daemonset-pod";
 
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+
 pub const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// Of upstream's annotations.

@@ -118,6 +118,13 @@ fn lasting(node: &Node, config: &Config) -> Node {
     node
 }
 
+/// Kubelets label every Node with its name, which a provider cannot tell of one that is not there. Without
+/// the label, pods that keep apart or spread by it would find no two nodes there, or none.
+fn named(mut node: Node) -> Node {
+    node.metadata.labels.get_or_insert_default().entry(names::HOSTNAME.to_owned()).or_default();
+    node
+}
+
 fn is_lasting(taint: &Taint, config: &Config) -> bool {
     let key = taint.key.as_str();
     let passing = registry::names::STARTUP_TAINT_PREFIXES;
@@ -141,7 +148,7 @@ pub(super) fn templates(
     for group in groups {
         let provided = || {
             let node = world.groups.get(group)?.template.as_ref()?;
-            Some(Sample { node: Arc::new(lasting(node, config)), mirrors: Vec::new() })
+            Some(Sample { node: Arc::new(named(lasting(node, config))), mirrors: Vec::new() })
         };
         let Some(sample) = samples.get(group).cloned().or_else(provided) else { continue };
         match template(cluster, world, &sample, config) {

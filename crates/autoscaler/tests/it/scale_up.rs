@@ -81,6 +81,23 @@ fn every_refusal_of_a_group() {
     );
 }
 
+/// What a provider tells of a group without nodes lacks the label that every kubelet gives its Node: pods that
+/// keep apart were all promised one node, and pods that spread over nodes brought none at all.
+#[test]
+fn pods_that_part_by_node_bring_nodes_of_an_empty_group() {
+    let apart = "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: p}}}]}}";
+    let spread = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: p}}}]";
+    for (rule, nodes) in [(apart, 3), (spread, 1)] {
+        let pod =
+            |name| format!("{{name: {name}, cpu: 1, app: p, spec: {{containers: [], {rule}}}}}");
+        let pods = ["p1", "p2", "p3"].map(pod).join(", ");
+        let mut scene = Scene::new(&format!("{{groups: [{{id: a, new: {{}}}}], pods: [{pods}]}}"));
+        let account = scene.run();
+        let words = told(&scene, &account);
+        assert!(words.starts_with(&format!("a: grows by {nodes}\n")), "{rule}: {words}");
+    }
+}
+
 /// Templates are asked for when pods wait. Until then a group without nodes was said to be refused for
 /// want of one.
 #[test]
