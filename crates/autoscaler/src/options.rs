@@ -80,12 +80,10 @@ pub struct Pace {
 /// Why options were refused. Each names the flag, because that is what a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("--namespace is empty")]
-    NoNamespace,
+    #[error("--{0} is empty")]
+    Empty(&'static str),
     #[error("a replica has to be told from the others: its identity is empty")]
     NoIdentity,
-    #[error("--scan-interval is 0")]
-    NoInterval,
     #[error(
         "--leader-elect-lease-duration, --leader-elect-renew-deadline and --leader-elect-retry-period contradict each other"
     )]
@@ -128,35 +126,51 @@ impl Options {
     }
 
     pub fn validate(&self) -> Result<(), Error> {
-        if self.namespace.is_empty() {
-            return Err(Error::NoNamespace);
+        if let Some(flag) = self.empty() {
+            return Err(Error::Empty(flag));
         }
         if self.identity.is_empty() {
             return Err(Error::NoIdentity);
         }
-        if self.pace.scan_interval.is_zero() {
-            return Err(Error::NoInterval);
+        if let Some(flag) = self.zero() {
+            return Err(Error::Zero(flag));
         }
         self.lease_timings.validate().map_err(Error::Timings)?;
         let percentage = self.registry.unready_percentage_max;
         if !(0.0..=100.0).contains(&percentage) {
             return Err(Error::Percentage(percentage.to_string()));
         }
-        let down = &self.plans.scale_down;
-        if !(0.0..=1.0).contains(&down.utilization_threshold) {
-            return Err(Error::Threshold(down.utilization_threshold.to_string()));
+        let threshold = self.plans.scale_down.utilization_threshold;
+        if !(0.0..=1.0).contains(&threshold) {
+            return Err(Error::Threshold(threshold.to_string()));
         }
-        if let Err(error) = expanders(&self.expander, None) {
-            return Err(Error::Expander(error.to_string()));
+        match expanders(&self.expander, None) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::Expander(error.to_string())),
         }
-        let counts = [
-            ("max-scale-down-parallelism", down.parallelism_max),
-            ("max-drain-parallelism", down.drain_parallelism_max),
+    }
+
+    /// The flag that lacks a name.
+    fn empty(&self) -> Option<&'static str> {
+        let names = [
+            ("namespace", &self.namespace),
+            ("leader-elect-resource-name", &self.lease),
+            ("status-config-map-name", &self.status_config_map),
         ];
-        match counts.into_iter().find(|(_, count)| *count == 0) {
-            Some((flag, _)) => Err(Error::Zero(flag)),
-            None => Ok(()),
-        }
+        names.into_iter().find_map(|(flag, name)| name.is_empty().then_some(flag))
+    }
+
+    /// The flag with which nothing would ever be done, or every machine be late as soon as it is asked for.
+    fn zero(&self) -> Option<&'static str> {
+        let (times, down) = (&self.registry.times, &self.plans.scale_down);
+        let flags = [
+            ("scan-interval", self.pace.scan_interval.is_zero()),
+            ("max-node-provision-time", times.provision.is_zero()),
+            ("max-node-startup-time", times.startup.is_zero()),
+            ("max-scale-down-parallelism", down.parallelism_max == 0),
+            ("max-drain-parallelism", down.drain_parallelism_max == 0),
+        ];
+        flags.into_iter().find_map(|(flag, is_zero)| is_zero.then_some(flag))
     }
 
     /// The ConfigMap that is written for people.
@@ -207,7 +221,10 @@ mod tests {
     fn what_cannot_work_is_refused_by_the_name_of_its_flag() {
         check(|_| {}, "ok");
         check(|it| it.namespace = String::new(), "--namespace is empty");
+        check(|it| it.lease = String::new(), "--leader-elect-resource-name is empty");
+        check(|it| it.status_config_map = String::new(), "--status-config-map-name is empty");
         check(|it| it.pace.scan_interval = Duration::ZERO, "--scan-interval is 0");
+        check(|it| it.registry.times.provision = Duration::ZERO, "--max-node-provision-time is 0");
         check(|it| it.plans.scale_down.drain_parallelism_max = 0, "--max-drain-parallelism is 0");
         check(
             |it| it.plans.scale_down.utilization_threshold = f64::NAN,
