@@ -159,4 +159,18 @@ mod tests {
         assert_eq!(count(Some(&priorities("10: ['.*']").unwrap())), 2);
         assert!(expanders("price", None).is_err());
     }
+
+    #[test]
+    fn priorities_that_cannot_be_read_leave_the_last_good_ones() {
+        let mut preferences = Preferences::new("priority,least-waste".to_owned());
+        let mut follow = |text: Option<&str>| {
+            let is_taken = preferences.follow(text.map(Arc::from).as_ref()).is_ok();
+            (is_taken, preferences.expanders().unwrap().len())
+        };
+        assert_eq!(follow(Some("10: [")), (false, 1), "none were ever good");
+        assert_eq!(follow(Some("10: ['.*']")), (true, 2));
+        assert_eq!(follow(Some("10: [")), (false, 2));
+        assert_eq!(follow(Some("10: [")), (true, 2), "told once");
+        assert_eq!(follow(None), (true, 1));
+    }
 }
