@@ -92,7 +92,9 @@ fn on_broken(context: &Context, broken: &Broken, uid: &Uid) {
     let source = error as &dyn std::error::Error;
     let name = &checkpoint.name;
     tracing::error!(node, checkpoint = name, error = source, "a lost node's labels are unreadable");
-    tell::unreadable(&context.events, node, uid, name, error);
+    if !context.is_dry_run {
+        tell::unreadable(&context.events, node, uid, name, error);
+    }
 }
 
 async fn deliver(context: &Context, mut transaction: Box<Transaction>) {

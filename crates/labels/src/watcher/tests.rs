@@ -69,6 +69,10 @@ fn without_namespace() -> Value {
 
 impl Scene {
     fn new(server: &Server) -> Self {
+        Self::with(server, false)
+    }
+
+    fn with(server: &Server, is_dry_run: bool) -> Self {
         let (mut registry, health) = (Registry::default(), Health::default());
         let options = events::Options {
             controller: "windlass.dev/labels".to_owned(),
@@ -88,7 +92,7 @@ impl Scene {
             status,
             clock,
             retention: SignedDuration::ZERO,
-            is_dry_run: false,
+            is_dry_run,
         });
         Self { context, events, health }
     }
@@ -190,8 +194,8 @@ async fn labels_that_fit_nowhere_are_told_of_while_the_node_lives() {
     assert_eq!(server.writes(), [""; 0]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_broken_checkpoint_is_told_of_and_stays() {
+/// A server with a checkpoint of the node whose labels cannot be read, and the wish to tell its end.
+fn broken_checkpoint() -> (Server, Post) {
     let checkpoint = Checkpoint::of(&live([].into())).encode().unwrap();
     let object = json!({
         "metadata": {
@@ -201,11 +205,27 @@ async fn a_broken_checkpoint_is_told_of_and_stays() {
         "data": {"snapshot.json": "{"},
     });
     let server = Server::default().with(&format!("{CHECKPOINTS}/{}", checkpoint.name), object);
+    (server, Post::checkpointed(NodeHash::of("a"), Uid("u1".to_owned())))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_checkpoint_is_told_of_and_stays() {
+    let (server, wanted) = broken_checkpoint();
     let scene = Scene::new(&server);
-    let wanted = Post::checkpointed(NodeHash::of("a"), Uid("u1".to_owned()));
     assert!(matches!(post(scene.context.clone(), wanted).await, Ended::Untold(_)));
     scene.publish().await;
     assert_eq!(server.told(), ["CheckpointUnreadable"]);
+    assert_eq!(server.writes(), [""; 0]);
+}
+
+/// A dry run posted this Event and no other, with an account that may have the right to read alone.
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_tells_nobody_of_a_broken_checkpoint() {
+    let (server, wanted) = broken_checkpoint();
+    let scene = Scene::with(&server, true);
+    assert!(matches!(post(scene.context.clone(), wanted).await, Ended::Untold(_)));
+    scene.publish().await;
+    assert_eq!(server.told(), [""; 0]);
     assert_eq!(server.writes(), [""; 0]);
 }
 
