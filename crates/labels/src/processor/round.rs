@@ -52,7 +52,7 @@ impl<'t> Round<'t> {
         for entry in &batch.entries {
             match read(self.hand.context, entry).await.map_err(Failure::Unavailable)? {
                 Some(Ok(_)) => {}
-                Some(Err(poison)) => self.hand.carry_out(&poisoned(&entry.name, &poison)).await?,
+                Some(Err(poison)) => self.set_poison_apart(entry, &poison).await?,
                 None => self.on_gone(entry),
             }
         }
@@ -72,7 +72,7 @@ impl<'t> Round<'t> {
         for entry in &batch.entries {
             match read(self.hand.context, entry).await.map_err(Failure::Unavailable)? {
                 Some(Ok(transaction)) => self.process(entry, &transaction).await?,
-                Some(Err(poison)) => self.hand.carry_out(&poisoned(&entry.name, &poison)).await?,
+                Some(Err(poison)) => self.set_poison_apart(entry, &poison).await?,
                 None => self.on_gone(entry),
             }
         }
@@ -80,6 +80,13 @@ impl<'t> Round<'t> {
         for entry in std::mem::take(&mut self.held) {
             self.hand.delete(&entry).await?;
         }
+        Ok(())
+    }
+
+    async fn set_poison_apart(&mut self, entry: &Entry, poison: &Poison) -> Result<(), Failure> {
+        let decision = poisoned(&entry.name, poison);
+        self.hand.carry_out(&decision).await?;
+        self.hand.context.metrics.on_processed(decision.row.as_str());
         Ok(())
     }
 

@@ -50,6 +50,7 @@ struct Scene {
     context: Context,
     events: events::Service,
     health: Health,
+    registry: Registry,
 }
 
 fn clock() -> Timestamp {
@@ -120,7 +121,7 @@ impl Scene {
             clock,
             is_dry_run: false,
         };
-        Self { server: server.clone(), context, events, health }
+        Self { server: server.clone(), context, events, health, registry }
     }
 
     /// Queues what the server has, as a list would.

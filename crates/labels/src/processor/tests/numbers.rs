@@ -107,3 +107,24 @@ async fn a_replica_that_never_looked_at_everything_tells_no_share() {
     metrics.forget_resync();
     assert!(!tells(&registry));
 }
+
+/// Transactions that were set apart were counted under no row.
+#[tokio::test(start_paused = true)]
+async fn poison_is_a_row_too() {
+    let all = [deleted("u1", "8", None, ""), deleted("u1", "10", None, "tier=gold")];
+    for (transactions, rows) in [(&all[..1], 1), (&all[..], 2)] {
+        let server = world(None, transactions);
+        let mut poison = server.get("transaction 8").unwrap();
+        poison["data"]["snapshot.json"] = json!("{");
+        server.put("transaction 8", poison);
+        let scene = Scene::new(&server, "p");
+        scene.list();
+        assert_eq!(scene.turn().await, TurnEnd::Done);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &scene.registry).unwrap();
+        let counted: Vec<_> =
+            text.lines().filter(|line| line.starts_with("processed_total")).collect();
+        assert_eq!(counted.len(), rows, "{counted:?}");
+        assert!(counted.contains(&r#"processed_total{row="poison"} 1"#), "{counted:?}");
+    }
+}
