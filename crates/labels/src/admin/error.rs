@@ -4,7 +4,7 @@ use kubekit::{failure::Failure, lock};
 
 use crate::{
     core::{record::Unreadable, rv::ResourceVersion},
-    kubernetes::{self, Kind},
+    kubernetes::{self, Kind, Verb},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum Error {
     Watched { names: Vec<String> },
     #[error("cannot {verb} the Leases")]
     Leases {
-        verb: &'static str,
+        verb: Verb,
         #[source]
         source: Failure,
     },
@@ -62,5 +62,16 @@ impl Error {
             }
             _ => None,
         }
+    }
+
+    /// Whether it was a read that failed, for which other rights are needed than for a write.
+    #[must_use]
+    pub fn is_of_a_read(&self) -> bool {
+        let verb = match self {
+            Self::Kubernetes(error) => error.verb,
+            Self::Leases { verb, .. } => *verb,
+            _ => return false,
+        };
+        matches!(verb, Verb::Read | Verb::List | Verb::Watch)
     }
 }

@@ -20,7 +20,7 @@ use crate::{
         object::{Document, LiveNode},
         record::{Stored, Unreadable},
     },
-    kubernetes::{self, Guard, Kind, Store},
+    kubernetes::{self, Guard, Kind, Store, Verb},
 };
 
 /// How the Leases begin that watchers hold while they run.
@@ -193,7 +193,7 @@ async fn purge_leases(leases: &Api<Lease>, mode: Mode) -> Result<usize, Error> {
     for name in found.into_iter().filter_map(|lease| lease.metadata.name) {
         match leases.delete(&name, &DeleteParams::default()).await {
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            Err(source) => return Err(failed("delete")(source)),
+            Err(source) => return Err(failed(Verb::Delete)(source)),
             Ok(_) => {}
         }
     }
@@ -203,10 +203,10 @@ async fn purge_leases(leases: &Api<Lease>, mode: Mode) -> Result<usize, Error> {
 /// Those that the services made.
 async fn managed(leases: &Api<Lease>) -> Result<Vec<Lease>, Error> {
     let params = ListParams::default().labels(&format!("{MANAGED_BY}={MANAGER}"));
-    Ok(leases.list(&params).await.map_err(failed("list"))?.items)
+    Ok(leases.list(&params).await.map_err(failed(Verb::List))?.items)
 }
 
-fn failed(verb: &'static str) -> impl Fn(kube::Error) -> Error {
+fn failed(verb: Verb) -> impl Fn(kube::Error) -> Error {
     move |source| Error::Leases { verb, source: source.into() }
 }
 

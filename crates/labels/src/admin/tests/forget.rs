@@ -11,6 +11,7 @@ use crate::{
         names::NodeHash,
         object::{Document, Uid},
     },
+    kubernetes::Kind,
 };
 
 /// A record of `n`, and a checkpoint of its incarnation `uid of n`.
@@ -88,4 +89,21 @@ async fn a_checkpoint_that_a_watcher_removed_meanwhile_stops_nobody() {
     let server = server(&checkpoint()).refusing(&format!("DELETE {}", checkpoint_path()), missing);
     admin(&server).forget("n", false, Mode::Write).await.unwrap();
     assert_eq!(server.writes().len(), 2);
+}
+
+/// A reader who was refused was told who may write.
+#[tokio::test]
+async fn who_may_not_read_is_told_from_who_may_not_write() {
+    for (refused, is_read) in
+        [(format!("GET {RECORDS}/n"), true), (format!("DELETE {RECORDS}/n"), false)]
+    {
+        let forbidden = json!({"code": 403, "reason": "Forbidden", "message": "no"});
+        let server = server(&checkpoint()).refusing(&refused, forbidden);
+        let error = admin(&server).forget("n", false, Mode::Write).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.is_of_a_read()),
+            (Some(Kind::Forbidden), is_read),
+            "{error}"
+        );
+    }
 }

@@ -36,7 +36,14 @@ pub(super) fn refused_options(error: options::Error) -> Failure {
 
 /// What came of a command that did not do what it was asked.
 pub(super) fn failure(error: admin::Error) -> Failure {
-    let (exit, hint) = error.kind().map_or_else(|| of_findings(&error), |kind| of_server(&kind));
+    let (exit, hint) = match error.kind() {
+        None => of_findings(&error),
+        // Whoever may write to the stores has nothing to do with reading, which is RBAC's alone.
+        Some(Kind::Forbidden) if error.is_of_a_read() => {
+            (Exit::No, "`kubectl auth whoami` shows as whom you ask")
+        }
+        Some(kind) => of_server(&kind),
+    };
     Failure::new(exit, error).with_hint(hint)
 }
 
@@ -54,7 +61,10 @@ fn of_findings(error: &admin::Error) -> (Exit, &'static str) {
         admin::Error::NoSnapshot { .. } => {
             (Exit::No, "`windlass labels history NODE` lists what is kept")
         }
-        admin::Error::Queued { .. } => (Exit::No, "wait until they are worked off, or use --force"),
+        admin::Error::Queued { .. } => (
+            Exit::No,
+            "wait until they are worked off, as quarantined ones never are, or use --force",
+        ),
         admin::Error::Locked { .. } | admin::Error::Contended { .. } => {
             (Exit::No, "somebody else is at it; try again")
         }
