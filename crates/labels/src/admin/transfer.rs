@@ -157,9 +157,9 @@ impl Arrival<'_> {
         };
         let record =
             self.live.map_or_else(|| record.clone(), |live| record.given_to(live, self.now));
-        let mut wanted = record.encode_ledger();
+        let (mut wanted, drift) = (record.encode_ledger(), record.drift_note());
         match (self.present, Stored::read(self.present)) {
-            (None, _) => Plan::write(Outcome::Created, wanted),
+            (None, _) => Plan::write(Outcome::Created, wanted, drift),
             (_, Stored::Unreadable(foreign @ Unreadable::Foreign)) => {
                 Plan::without_write(Outcome::Refused, Some(foreign.to_string()))
             }
@@ -168,7 +168,7 @@ impl Arrival<'_> {
             }
             (Some(present), _) if replace => {
                 (wanted.uid, wanted.rv) = (present.uid.clone(), present.rv.clone());
-                Plan::write(Outcome::Replaced, wanted)
+                Plan::write(Outcome::Replaced, wanted, drift)
             }
             (Some(_), _) => Plan::without_write(Outcome::Kept, None),
         }
@@ -178,8 +178,8 @@ impl Arrival<'_> {
 // === impl Plan ===
 
 impl Plan {
-    fn write(outcome: Outcome, wanted: Document) -> Self {
-        Self { outcome, wanted: Some(wanted), problem: None }
+    fn write(outcome: Outcome, wanted: Document, problem: Option<String>) -> Self {
+        Self { outcome, wanted: Some(wanted), problem }
     }
 
     fn without_write(outcome: Outcome, problem: Option<String>) -> Self {

@@ -196,6 +196,15 @@ impl Record {
         Self { ledger, ..self.clone() }
     }
 
+    /// What to tell whoever edited flat keys: that the snapshot counts.
+    #[must_use]
+    pub fn drift_note(&self) -> Option<String> {
+        let keys = self.drift.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let note =
+            format!("flat keys of the record differ from its {SNAPSHOT}, which counts: {keys}");
+        (!keys.is_empty()).then_some(note)
+    }
+
     /// The whole record, to be created or replaced.
     #[must_use]
     pub fn encode(&self) -> Document {

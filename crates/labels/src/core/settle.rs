@@ -148,8 +148,5 @@ fn skipped_as_illegal(change: &LabelChange) -> Event {
 
 /// Tells whoever edited a record's flat keys that the snapshot counts.
 pub(super) fn drift_event(record: &Record) -> Option<Event> {
-    let keys = record.drift.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-    let note =
-        format!("flat keys of the record differ from its snapshot.json, which counts: {keys}");
-    (!keys.is_empty()).then(|| Event::new(EventReason::RestoreSkipped, note))
+    record.drift_note().map(|note| Event::new(EventReason::RestoreSkipped, note))
 }

@@ -85,3 +85,17 @@ fn annotations_of_other_tools_stay_at_home() {
     let keys = export.records.items[0].metadata.annotations.keys();
     assert!(keys.into_iter().all(|key| key.starts_with("labels.windlass.dev/")));
 }
+
+/// Whoever edits an export edits the keys that can be read; the import said nothing of it.
+#[test]
+fn edited_keys_that_do_not_count_are_named() {
+    let mut edited = carried(&record("n", 7, "team/tier=gold rack=r7"));
+    edited.data.insert("team---SLASH---tier".to_owned(), "platinum".to_owned());
+    let other = stored(&record("n", 9, "team/tier=silver"));
+    for (present, outcome) in [(None, Outcome::Created), (Some(&other), Outcome::Replaced)] {
+        let plan = Arrival { document: &edited, live: None, present, now: at(5) }.plan(true);
+        let problem = plan.problem.unwrap_or_default();
+        assert_eq!(plan.outcome, outcome);
+        assert!(problem.ends_with("snapshot.json, which counts: team/tier"), "{problem}");
+    }
+}
