@@ -97,6 +97,22 @@ fn an_api_server_that_is_down_is_told_by_the_exit_code() {
     }
 }
 
+/// The parser showed the lines around the fault as well.
+#[test]
+fn what_is_no_export_is_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let export = folder.path().join("export");
+    for text in ["hello: 1", "[", "kind: List\nitems: 7\n"] {
+        fs::write(&export, text).unwrap();
+        let output = Command::new(WINDLASS).args(["labels", "import"]).arg(&export).output();
+        let output = output.unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        let lines: Vec<_> = words.lines().collect();
+        assert!(lines.len() == 2 && lines[1].starts_with("hint: "), "{words}");
+    }
+}
+
 #[test]
 fn up_serves_the_store_while_the_cluster_does_not_answer() {
     let folder = tempfile::tempdir().unwrap();

@@ -72,7 +72,9 @@ fn parse(text: &str) -> Result<Records, serde_saphyr::Error> {
         max_events: usual.max_events.max(all),
         max_total_scalar_bytes: usual.max_total_scalar_bytes.max(all),
     };
-    serde_saphyr::from_str_with_options(text, serde_saphyr::options! { budget: budget })
+    // Without what stands around the fault: an error is one line.
+    let options = serde_saphyr::options! { budget: budget, with_snippet: false };
+    serde_saphyr::from_str_with_options(text, options)
 }
 
 fn table(imports: &[Import]) -> String {
