@@ -80,6 +80,8 @@ pub enum Error {
         #[source]
         source: InClusterError,
     },
+    #[error("there is no kubeconfig that could have the context `{context}`")]
+    NoKubeconfig { context: String },
     #[error("`{user_agent}` cannot be a user agent")]
     UserAgent {
         user_agent: String,
@@ -114,9 +116,13 @@ impl Default for Options {
 impl Cluster {
     /// Reads credentials; talks to nobody yet. `requests` counts what all clients send.
     pub async fn open(options: Options, requests: Requests) -> Result<Self, Error> {
-        let mut config = match &options.kubeconfig {
-            Some(path) => from_kubeconfig(path.clone(), options.context.clone()).await?,
-            None => Config::incluster().map_err(|source| Error::NoServiceAccount { source })?,
+        let mut config = match (&options.kubeconfig, &options.context) {
+            (Some(path), context) => from_kubeconfig(path.clone(), context.clone()).await?,
+            // The pod's own cluster may be another one than was meant.
+            (None, Some(context)) => return Err(Error::NoKubeconfig { context: context.clone() }),
+            (None, None) => {
+                Config::incluster().map_err(|source| Error::NoServiceAccount { source })?
+            }
         };
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(|source| {
             Error::UserAgent { user_agent: options.user_agent.clone(), source }

@@ -224,3 +224,11 @@ async fn what_is_wrong_with_a_kubeconfig_is_named() {
     assert!(error.ends_with("names no cluster to talk to in context `there`"), "{error}");
     assert_eq!(open(file.path(), Some("here")).await, None);
 }
+
+/// In a pod, the pod's own cluster was taken for the one that was named.
+#[tokio::test]
+async fn a_context_without_a_kubeconfig_is_refused() {
+    let options = Options { context: Some("there".to_owned()), ..Options::default() };
+    let refused = Cluster::open(options, Requests::default()).await.err().unwrap();
+    assert!(matches!(refused, Error::NoKubeconfig { .. }), "{refused}");
+}

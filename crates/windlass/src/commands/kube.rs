@@ -70,7 +70,9 @@ pub(crate) fn identity() -> String {
 
 pub(crate) fn no_cluster(error: client::Error) -> Failure {
     let hint = match &error {
-        client::Error::NoServiceAccount { .. } => "name a kubeconfig with --kubeconfig",
+        client::Error::NoServiceAccount { .. } | client::Error::NoKubeconfig { .. } => {
+            "name a kubeconfig with --kubeconfig"
+        }
         client::Error::UseKubeconfig { .. } => {
             "`kubectl config get-contexts` lists the contexts for --context"
         }
