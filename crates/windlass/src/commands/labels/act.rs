@@ -45,7 +45,8 @@ pub(super) async fn uninstall(arguments: UninstallArgs) -> Outcome {
     print::answer(&uninstalled, arguments.output, uninstalled_lines)?;
     told(
         arguments.dry_run,
-        "uninstalled; `windlass labels manifests | kubectl delete -f -` removes the rest",
+        "uninstalled; `windlass labels manifests | kubectl delete --ignore-not-found -f -` removes \
+         the rest",
     );
     Ok(())
 }
