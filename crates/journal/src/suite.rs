@@ -56,6 +56,7 @@ macro_rules! conformance {
             maintenance_changes_nothing_that_is_kept
             what_is_forgotten_during_maintenance_stays_forgotten
             a_condensed_journal_takes_little_more_than_it_keeps
+            maintenance_ends_however_little_is_kept
             an_image_fills_an_empty_journal_only
             readers_see_only_whole_batches
             histories_agree_with_the_model

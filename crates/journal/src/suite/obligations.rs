@@ -283,6 +283,26 @@ pub fn a_condensed_journal_takes_little_more_than_it_keeps<S: Subject>(subject: 
     assert_eq!(all_records(&journal).last(), Some(&record(32, [put(32, "a", b"1")])));
 }
 
+/// Of changes of a few bytes the frame around them takes more than they do: a journal that takes it for
+/// waste copies it for ever.
+pub fn maintenance_ends_however_little_is_kept(subject: &mut impl Subject) {
+    let journal = subject.open();
+    let mut pen = Pen::claim(&journal);
+    let last = 61;
+    for at in 2..=last {
+        pen.write(&journal, vec![record(at, [put(at, "a", b"1")])]);
+    }
+    for kept in (0..4).rev() {
+        let forgotten: Vec<Position> = (2..=last - kept).map(first_of).collect();
+        journal.forget(pen.epoch, &forgotten).expect("forget");
+        journal.condense(pen.epoch).expect("condense");
+        // First all that was asked for, then what it does by itself.
+        rest(&journal);
+        rest(&journal);
+    }
+    assert_eq!(all_records(&journal), []);
+}
+
 pub fn an_image_fills_an_empty_journal_only(subject: &mut impl Subject) {
     let journal = subject.open();
     let mut pen = Pen::claim(&journal);
