@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::{Path, PathBuf, absolute},
 };
 
 use super::{
@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
     };
     let store = own.serve()?;
     serve::start_logging(&store)?;
+    let has_own_socket = arguments.socket.is_some();
     let node = Node::beside_store(data_dir.clone(), arguments.socket, &node::facts())?;
     let warnings = node.warnings.clone();
     let kubeconfig = arguments.kubeconfig;
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: UpArgs) -> Outcome {
         has_page: true,
     };
     lifecycle::serve(parts, |ready| {
-        report::words(&welcome(ready, &data_dir));
+        report::words(&welcome(ready, &data_dir, has_own_socket));
         for warning in &warnings {
             report::words(&format!("warning: {warning}"));
         }
@@ -82,7 +83,7 @@ fn default_data_dir() -> Result<PathBuf, Failure> {
     })
 }
 
-fn welcome(ready: &Ready, data_dir: &Path) -> String {
+fn welcome(ready: &Ready, data_dir: &Path, has_own_socket: bool) -> String {
     let endpoint = ready.endpoint().unwrap_or_default();
     let labels = ready.labels().map_or_else(String::new, |address| {
         format!("  labels kept for the cluster of your kubeconfig, see http://{address}/readyz\n")
@@ -94,6 +95,13 @@ fn welcome(ready: &Ready, data_dir: &Path) -> String {
         format!("  its Nodes explained, not scaled, see http://{address}/status\n")
     });
     let socket = ready.socket().unwrap_or(Path::new(""));
+    // Without it, commands look where a node's socket is by default.
+    let node = if has_own_socket {
+        let socket = absolute(socket).unwrap_or_else(|_| socket.to_owned());
+        format!(" -N unix://{}", socket.display())
+    } else {
+        String::new()
+    };
     format!(
         "windlass is up
 
@@ -105,7 +113,7 @@ fn welcome(ready: &Ready, data_dir: &Path) -> String {
 who reaches the store controls the tasks: here, every user of this machine
 
 try
-  windlass run -- ls -l
+  windlass run{node} -- ls -l
   etcdctl --endpoints={endpoint} put greeting hello
   etcdctl --endpoints={endpoint} get greeting
 or give it to Kubernetes

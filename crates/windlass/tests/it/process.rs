@@ -7,6 +7,16 @@ use rustix::process::Signal;
 
 use super::running::{Running, failure, succeed, up, windlass};
 
+/// With a socket of its own it said `windlass run -- ls -l`, which looks for the node elsewhere.
+#[test]
+fn what_up_says_to_try_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path());
+    let tried = running.welcome.lines().find_map(|line| line.strip_prefix("  windlass run "));
+    let mut command = windlass(["run"]);
+    succeed(command.args(tried.unwrap().split(' ')));
+}
+
 #[test]
 fn a_second_start_finds_everything() {
     let folder = tempfile::tempdir().unwrap();

@@ -51,7 +51,7 @@ fn unanswered(path: &Path, error: Error) -> Failure {
 /// What came of a call that was not answered as hoped.
 pub(in crate::commands) fn failure(error: Error) -> Failure {
     let (exit, hint) = match &error {
-        Error::Address { .. } => (Exit::Usage, "write `-N 127.0.0.1:8080`"),
+        Error::Address { .. } => (Exit::Usage, "write `-N 127.0.0.1:8080` or `-N unix:///PATH`"),
         Error::Certificates(_) | Error::Tls(_) => {
             (Exit::Usage, "check the files after --cacert, --cert and --key")
         }
