@@ -46,10 +46,11 @@ impl TaskNode {
     /// Asks the store of this process, unless another one was named.
     pub(super) fn asking(mut self, store: Option<&store::Service>) -> Result<Self, Error> {
         if self.endpoints.is_empty() {
-            let addresses = || store.into_iter().flat_map(store::Service::addresses);
-            let addresses = || addresses().map(|(_, address)| address);
-            let socket = addresses().find(|address| matches!(address, Address::Unix(_)));
-            let nearest = socket.or_else(|| addresses().next());
+            let addresses = store.into_iter().flat_map(store::Service::addresses);
+            // A socket before a port; among equals the first.
+            let nearest = addresses
+                .map(|(_, address)| address)
+                .min_by_key(|address| !matches!(address, Address::Unix(_)));
             self.endpoints = nearest.map(own_endpoint).transpose()?.into_iter().collect();
         }
         Ok(self)
